@@ -16,6 +16,7 @@ import { mediaObjectOf } from './media-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
+import { describeScans } from './scan-contract.ts'
 import { describeTokens } from './token-contract.ts'
 import { describeTrash } from './trash-contract.ts'
 import { describeUploads } from './upload-contract.ts'
@@ -44,6 +45,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
  */
 export function describeThreads(engine: string, fresh: Fresh): void {
   describeNameSearch(engine, fresh)
+  describeScans(engine, fresh)
   describeManyChanges(engine, fresh)
   describeQuotas(engine, fresh)
   describeUploads(engine, fresh)

@@ -7,12 +7,8 @@ import { createDatabase } from '../../../../../test/harness/postgres.ts'
 import { itemOrders } from '../../../src/core/queries.ts'
 import { listNumberedOperation } from '../../../src/items/item-list-operations.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import { searchItems } from '../../../src/storage/catalog/item-searches.ts'
-import {
-  createSearchQueue,
-  type SearchBounds,
-  searchNames,
-} from '../../../src/storage/catalog/name-search.ts'
+import type { Bounds } from '../../../src/storage/catalog/item-scan.ts'
+import { createSearchQueue, searchItems } from '../../../src/storage/catalog/item-searches.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
 import { openConnections, parseDatabaseUrl } from '../../../src/storage/catalog/postgres/connections.ts'
 import { runQuery } from '../../../src/storage/catalog/postgres/session.ts'
@@ -93,7 +89,7 @@ test.each(['sqlite', 'postgres'] as const)(
 
 type Search = (
   selection: ItemSelection,
-  bounds: SearchBounds,
+  bounds: Partial<Bounds>,
   after: ItemPlace | null,
   limit: number,
 ) => ItemRows | Promise<ItemRows>
@@ -117,7 +113,7 @@ async function openPostgresSearch(
           onStatement(statement, values)
           return run(statement, ...values)
         },
-        searchNames('postgres', selection, selection.name ?? ['clip'], after, limit, bounds),
+        searchItems('postgres', selection, after, limit, bounds),
       ),
     )
 }
@@ -125,7 +121,7 @@ async function openPostgresSearch(
 /** The numbers of all selected items, by several searches, and how many of these ended early. */
 async function searchAll(
   search: Search,
-  bounds: SearchBounds,
+  bounds: Partial<Bounds>,
   terms: string,
   limit: number,
   fields: Partial<ItemSelection>,
@@ -196,7 +192,7 @@ describe.each(itemOrders)('%s first', (order) => {
     const search = await openPostgresSearch()
     for (const comparedRows of [1, 2, 5]) {
       const bounds = { numbers: count, rows: 1000, comparedRows }
-      const found = (term: string, more: Partial<SearchBounds> = {}) =>
+      const found = (term: string, more: Partial<Bounds> = {}) =>
         searchAll(search, { ...bounds, ...more }, term, 7, { order })
       expect(await found('clip')).toEqual({ found: inOrder(order, numbers), early: 0 })
       expect(await found('clip-299')).toEqual({ found: [299], early: 0 })
@@ -260,7 +256,7 @@ describe.each(itemOrders)('%s first', (order) => {
   test('SQLite reads the rows with names in their order, and the items by their keys', () => {
     const db = openConnection(directory)
     onTestFinished(() => db.close())
-    const search = searchNames('sqlite', selectionOf({ order, kind: 'video' }), ['a', 'b'], null, 10)
+    const search = searchItems('sqlite', selectionOf({ order, kind: 'video', name: ['a', 'b'] }), null, 10)
     const planOf = (result?: Row): string[] => {
       const { value } = result === undefined ? search.next() : search.next({ rows: [result], changes: 0 })
       if (!('sql' in value)) throw new Error('the search ended')
@@ -272,7 +268,7 @@ describe.each(itemOrders)('%s first', (order) => {
       )
     }
     planOf()
-    expect(planOf([1, 0, 10, 5, null])).toEqual([
+    expect(planOf([1, 0, 5, 10])).toEqual([
       'SEARCH item_names USING PRIMARY KEY (bucket_id=? AND slot>? AND slot<?)',
     ])
     const plan = planOf([0, 'a b'])

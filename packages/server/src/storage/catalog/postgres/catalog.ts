@@ -1,29 +1,15 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { pageSize } from '../../../core/page.ts'
-import { bucketColumns, expiredColumn, expiredOfBucket, hasManyExpired, liveBucketOf } from '../buckets.ts'
+import { bucketColumns, expiredOfBucket, hasManyExpired, liveBucketOf } from '../buckets.ts'
 import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../catalog.ts'
 import { bucketRevisions } from '../feed.ts'
-import { itemStatements, maxPassed, nameKeyPlace, readListRow } from '../item-lists.ts'
-import { hasItem, isPrivateColumn, itemRowColumns, placedItemColumns, readItem } from '../item-rows.ts'
-import { isLongSearch, isSearch, searchItems } from '../item-searches.ts'
+import { isPrivateColumn, placedItemColumns, readItem } from '../item-rows.ts'
+import { createSearchQueue, isLongSearch, isSearch, listAtOnce, searchItems } from '../item-searches.ts'
 import { unlessExpired } from '../items.ts'
 import { listKeys, type SigningKey } from '../keys.ts'
-import { createSearchQueue } from '../name-search.ts'
-import { listPastExpired } from '../ordered-search.ts'
-import type {
-  Bucket,
-  BucketId,
-  ContentId,
-  Grant,
-  Item,
-  ItemPlace,
-  ItemRows,
-  ItemSelection,
-  PageRows,
-  Servability,
-} from '../records.ts'
-import { bytes, integer, type Query, type Row, selectColumns, text } from '../statements.ts'
+import type { Bucket, BucketId, ContentId, Grant, Item, PageRows, Servability } from '../records.ts'
+import { bytes, integer, type Query, type Row, text } from '../statements.ts'
 import { grantColumns, readGrant } from '../tokens.ts'
 import { openDatabase, requireNoTransfer } from './database.ts'
 import { createPostgresBell } from './feed-bell.ts'
@@ -95,11 +81,8 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     findGrant: grants.read,
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
     async items(selection, after, limit) {
-      if (!isSearch(selection)) {
-        const found = await readItems(run, selection, after, limit)
-        return found ?? inSnapshot(() => listPastExpired('postgres', selection, after, limit))
-      }
       const search = () => inSnapshot(() => searchItems('postgres', selection, after, limit))
+      if (!isSearch(selection)) return (await runQuery(run, listAtOnce(selection, after, limit))) ?? search()
       return isLongSearch(selection) ? queue(selection.bucketId, search) : search()
     },
     itemsAt: (bucketId, order, first, limit) => readItemsAt(reads, bucketId, order, first, limit),
@@ -342,40 +325,6 @@ export function createBatchedReads<Key, Value>(parts: {
         // After all requests that arrived in this iteration of the event loop.
         setImmediate(start)
       }),
-  }
-}
-
-/** With each row of a list, of which `nameKey` is at `nameKeyPlace`. */
-const listed = selectColumns({ nameKey: 'NULL', revision: 'revision', expired: 'expired' }, nameKeyPlace)
-const listedByName = listed.text.replace('NULL', 'place')
-
-/** Reads items as Catalog.items. Null if the statement would pass by many expired items. */
-async function readItems(
-  run: Run,
-  selection: ItemSelection,
-  after: ItemPlace | null,
-  limit: number,
-): Promise<ItemRows | null> {
-  const { sql, order, values } = itemStatements.postgres(selection, after, limit, Date.now())
-  const columns = selection.by === 'name' ? listedByName : listed.text
-  const readRow = readListRow(selection)
-  // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
-  const rows = await run(
-    `WITH bucket AS MATERIALIZED (SELECT revision, ${expiredColumn('postgres', '$2')} AS expired FROM buckets WHERE id = $1)
-    SELECT ${itemRowColumns}, ${columns} FROM bucket LEFT JOIN (
-      SELECT * FROM (${sql}) AS listed WHERE (SELECT expired FROM bucket) <= ${maxPassed}
-    ) AS item ON true ORDER BY ${order}`,
-    ...values,
-  )
-  const [first] = rows
-  if (first === undefined) throw bucketDeleted()
-  const expired = integer(first, listed.at.expired)
-  if (expired > maxPassed) return null
-  return {
-    revision: integer(first, listed.at.revision),
-    expired,
-    rows: rows.flatMap((row) => (hasItem(row) ? [readRow(row)] : [])),
-    examined: null,
   }
 }
 

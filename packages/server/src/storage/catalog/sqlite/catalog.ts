@@ -11,12 +11,10 @@ import { readFromPosition } from '../expired-items.ts'
 import { bucketRevisions } from '../feed.ts'
 import { createFeedBell } from '../feed-bell.ts'
 import { itemColumns } from '../item-columns.ts'
-import { listOnSqlite } from '../item-lists.ts'
 import { isPrivateColumn, placedItemColumns, readItem, readItemDetails } from '../item-rows.ts'
-import { isLongSearch, isSearch, searchFirst, searchItems } from '../item-searches.ts'
+import { isLongSearch, searchFirst, searchItems } from '../item-searches.ts'
 import { isLive, unlessExpired } from '../items.ts'
 import { listKeys } from '../keys.ts'
-import { listPastExpired } from '../ordered-search.ts'
 import type {
   Bucket,
   BucketId,
@@ -299,12 +297,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       return inSnapshot(() => readPage(bucketId, page))
     },
 
-    items: (selection, after, limit) =>
-      inSnapshot(() => {
-        if (isSearch(selection)) return run(searchItems('sqlite', selection, after, limit))
-        const found = run(listOnSqlite(selection, after, limit))
-        return found ?? run(listPastExpired('sqlite', selection, after, limit))
-      }),
+    items: (selection, after, limit) => inSnapshot(() => run(searchItems('sqlite', selection, after, limit))),
 
     firstItems: (selection, after, limit) =>
       inSnapshot(() => run(searchFirst('sqlite', selection, after, limit))),

@@ -8,8 +8,8 @@ import {
   startOnDemand,
 } from '../../batch-threads.ts'
 import { hasLittleMemory } from '../../memory.ts'
-import { searchItems } from '../item-searches.ts'
-import { createSearchQueue, type SearchBounds } from '../name-search.ts'
+import type { Bounds } from '../item-scan.ts'
+import { createSearchQueue, searchItems } from '../item-searches.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { createRun, openConnection, prepareSnapshots, readTimeout, withFaults } from './database.ts'
 
@@ -31,7 +31,7 @@ export interface NameSearches {
 /** Finds items in one snapshot. */
 export function prepareSearchNames(
   db: DatabaseSync,
-  bounds?: SearchBounds,
+  bounds?: Partial<Bounds>,
 ): (search: NameSearch) => ItemRows {
   const snapshots = prepareSnapshots(db)
   const run = createRun(db)

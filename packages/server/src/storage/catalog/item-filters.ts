@@ -1,0 +1,74 @@
+import { containsAll, nameLine } from '../../core/names.ts'
+import { type ItemMember, itemPlaces } from './item-columns.ts'
+import { kindNumber, kindNumberOf } from './item-kinds.ts'
+import type { ItemDetails, ItemSelection } from './records.ts'
+
+type Predicate = (item: ItemDetails) => boolean
+
+/** The time by which a list has an item, and that `from` and `to` are compared with. */
+export const timeOf = (
+  { by }: Pick<ItemSelection, 'by'>,
+  { takenAt, createdAt }: Pick<ItemDetails, 'takenAt' | 'createdAt'>,
+): number => (by === 'taken' ? (takenAt ?? createdAt) : createdAt)
+
+/** Filters that are not equal to a member of an item, as predicates. A selection without the filter has no predicate. */
+const predicates: Readonly<Record<string, (selection: ItemSelection) => Predicate>> = {
+  kind({ kind }) {
+    const number = kind === null ? null : kindNumber(kind)
+    return ({ contentType }) => kindNumberOf(contentType) === number
+  },
+  from: (selection) => (item) => timeOf(selection, item) >= (selection.from ?? Number.NEGATIVE_INFINITY),
+  to: (selection) => (item) => timeOf(selection, item) < (selection.to ?? Number.POSITIVE_INFINITY),
+  name:
+    ({ name }) =>
+    ({ filename }) =>
+      containsAll(nameLine(filename), name ?? []),
+  labels({ labels }) {
+    const wanted = Object.entries(labels ?? {})
+    return (item) => wanted.every(([key, value]) => item.labels?.[key] === value)
+  },
+  sha256({ sha256 }) {
+    const hash = Buffer.from(sha256 ?? '', 'hex')
+    return (item) => hash.equals(item.sha256)
+  },
+  path:
+    ({ path }) =>
+    (item) =>
+      item.path?.startsWith(path ?? '') ?? false,
+}
+
+/** Members of a selection that exclude no item, but say where a list is and how it is ordered. */
+const ofList: ReadonlySet<string> = new Set([
+  'bucketId',
+  'order',
+  'by',
+  'startName',
+] satisfies (keyof ItemSelection)[])
+
+/** The filters that a selection has, with their values. */
+export const filtersOf = (selection: ItemSelection): [string, unknown][] =>
+  Object.entries(selection).filter(([name, wanted]) => wanted != null && !ofList.has(name))
+
+/** Those of the filters `names` that a selection has. */
+export const filtersAmong = (selection: ItemSelection, names: ReadonlySet<string>): ReadonlySet<string> =>
+  new Set(filtersOf(selection).flatMap(([name]) => (names.has(name) ? [name] : [])))
+
+/** The filters of a selection that `compared` lacks. */
+export const otherFilters = (selection: ItemSelection, compared: ReadonlySet<string>): [string, unknown][] =>
+  filtersOf(selection).filter(([name]) => !compared.has(name))
+
+const isMember = (name: string): name is ItemMember => Object.hasOwn(itemPlaces, name)
+
+/**
+ * Returns a function that compares an item with the filters of a selection that `compared` lacks. A filter without a predicate is compared with the
+ * member of its name. Throws RangeError if there is none.
+ */
+export function createFilter(selection: ItemSelection, compared: ReadonlySet<string>): Predicate {
+  const others = otherFilters(selection, compared).map(([name, value]): Predicate => {
+    const predicate = Object.hasOwn(predicates, name) ? predicates[name] : undefined
+    if (predicate !== undefined) return predicate(selection)
+    if (!isMember(name)) throw new RangeError(`no search of items knows the filter ${name}`)
+    return (item) => item[name] === value
+  })
+  return (item) => others.every((isWanted) => isWanted(item))
+}
