@@ -27,8 +27,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'parameter-malformed': {
     status: 400,
     title: 'A query parameter is malformed',
-    cause:
-      'A query parameter has a value that it does not accept, or is repeated. `errors` lists them, with the values and limits that they accept.',
+    cause: 'A query parameter has a value that it does not accept, or is repeated. `errors` lists them.',
     cure: 'Send each parameter once, with a value that `errors` states, or leave it out.',
   },
   'cursor-malformed': {
@@ -42,7 +41,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 400,
     title: 'The JSON body is not accepted',
     cause:
-      'The body is not a JSON object in UTF-8, or members are missing, unknown or have other values than they accept. `errors` lists them, with the values and limits that they accept.',
+      'The body is not a JSON object in UTF-8, or members are missing, unknown or have other values than they accept. `errors` lists them.',
     cure: 'Send a JSON object with the members that `/docs` describes.',
   },
   'route-unknown': {
@@ -92,8 +91,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'method-unsupported': {
     status: 501,
     title: 'The method is not supported',
-    cause:
-      'No operation of the service uses the method of the request. Examples are `CONNECT` and the methods of RTSP.',
+    cause: 'No operation of the service uses the method of the request.',
     cure: 'Use the methods that `/docs` lists.',
   },
   'transfer-coding-unsupported': {
@@ -114,7 +112,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'authorization-repeated': {
     status: 400,
     title: 'More than one Authorization header',
-    cause: 'The request has several Authorization headers, so the token to use is ambiguous.',
+    cause: 'The request has several Authorization headers.',
     cure: 'Send exactly one `Authorization: Bearer …` header.',
   },
   'token-missing': {
@@ -175,7 +173,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'managed-token-inactive': {
     status: 409,
     title: 'The token cannot be replaced',
-    cause: 'The token has expired, has been revoked or has been replaced before, so it cannot be replaced.',
+    cause: 'The token has expired, has been revoked or has been replaced before.',
     cure: 'Replace its successor, which `GET /api/tokens` lists, or create a new token with `POST /api/tokens`.',
   },
   'webhook-unknown': {
@@ -209,13 +207,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     title: 'Too many requests',
     cause:
       'A rate limit was exceeded: that of the token, of the client’s address, or of invalid tokens from that address. `RateLimit-Policy` names the limit.',
-    cure: 'Wait for the seconds in `Retry-After`, then repeat the request. Operators set the limits with `MEDIABUCKET_TOKEN_RATE`, `MEDIABUCKET_ADDRESS_RATE` and `MEDIABUCKET_AUTH_FAILURE_RATE`.',
+    cure: 'Wait for the seconds in `Retry-After`, then repeat the request.',
   },
   'streams-too-many': {
     status: 429,
     title: 'Too many streams',
     cause:
-      'The token has 16 responses to `GET /api/items` with `Accept: application/x-ndjson` that have not ended: the service sends each only as fast as its client reads. Or the token has `MEDIABUCKET_MAX_STREAMS_PER_TOKEN` requests for changes that stay open, or its address has `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` of them.',
+      'The token has 16 responses to `GET /api/items` with `Accept: application/x-ndjson` that have not ended, or `MEDIABUCKET_MAX_STREAMS_PER_TOKEN` open requests for changes, or its address has `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` of these.',
     cure: 'Read the streams of items to their end, or close connections, and repeat the request after the seconds in `Retry-After`.',
   },
 
@@ -370,7 +368,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     title: 'Files of this type are not accepted',
     cause:
       'The token accepts only files of the types that `errors` names. The type is detected from the bytes of the file, not from its name. Nothing was stored.',
-    cure: 'Send a file of one of these types. A group such as `image/*` permits only types that the bytes show. For SVG, JSON and others that they do not show, create a token that lists them by their names, such as `image/svg+xml`.',
+    cure: 'Send a file of one of these types. SVG, JSON and other types that the bytes do not show must be named in the limits of the token, such as `image/svg+xml`.',
   },
   'storage-full': {
     status: 507,
@@ -462,8 +460,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'issuer-unavailable': {
     status: 503,
     title: 'Tokens of the issuer cannot be verified',
-    cause:
-      'The service needs the keys of the issuer to verify the token, and cannot request them: it has not received them yet, or not for a day, or the key of the token is a new one.',
+    cause: 'The service cannot request the keys of the issuer that it needs to verify the token.',
     cure: 'Try again after the seconds in `Retry-After`; the operator finds the reason in the log.',
   },
   'read-only': {
@@ -475,7 +472,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'shutting-down': {
     status: 503,
     title: 'The service is stopping',
-    cause: 'The service is stopping and finishes the requests in progress.',
+    cause: 'The service finishes the requests in progress and accepts no others.',
     cure: 'Try again after the seconds in `Retry-After`.',
   },
   'not-ready': {

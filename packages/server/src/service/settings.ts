@@ -77,7 +77,7 @@ export const settings = {
   MEDIABUCKET_WORKERS: setting(
     '1',
     processes(64),
-    'The number of processes that handle requests. With `1`, the service is one process. With more, a further process starts them and restarts those that end. `auto` is one for each core.',
+    'The number of processes that handle requests. With more than one, a further process starts and restarts them. `auto` is one for each core.',
   ),
   MEDIABUCKET_BASE_URL: setting(
     '',
@@ -104,7 +104,7 @@ export const settings = {
   MEDIABUCKET_ENVELOPE: setting(
     'bare',
     oneOf('bare', 'wrapped'),
-    'The form of a page in a response: the page object itself (`bare`) or the page object inside `{"data": …}` (`wrapped`). Set the form that your clients expect.',
+    'The form of a page in a response: the page object itself (`bare`) or the page object inside `{"data": …}` (`wrapped`).',
   ),
   MEDIABUCKET_EXTENSIONS: setting(
     'on',
@@ -124,7 +124,7 @@ export const settings = {
   MEDIABUCKET_CACHE: setting(
     '160MB',
     sizeOrZero('160MB'),
-    'Memory for what is requested often: a fifth for rendered pages, two fifths for the page links that all pages share, and two fifths for files and thumbnails of up to 1 MiB each; 0 renders and reads all of them for each response. With less than 512 MiB of memory, the default is `16MB`. Raise it if clients list many different pages, or request more bytes often, and for buckets of more than 8 million items: a page has a link of about 80 bytes to each page.',
+    'Memory for what is requested often: a fifth for rendered pages, two fifths for the page links that all pages share, and two fifths for files and thumbnails of up to 1 MiB each. With less than 512 MiB of memory, the default is `16MB`. Raise it for buckets of more than 8 million items: a page has a link of about 80 bytes to each page.',
   ),
   MEDIABUCKET_SENDFILE: setting(
     'off',
@@ -154,22 +154,22 @@ export const settings = {
   MEDIABUCKET_CORS_ORIGINS: setting(
     '',
     webOrigins,
-    'Web origins whose pages may call the service from a browser. None by default.',
+    'Web origins whose pages may call the service from a browser.',
   ),
   MEDIABUCKET_TRUSTED_PROXIES: setting(
     '',
     addressRanges,
-    'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. Limits and the audit log use the address. None by default.',
+    'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. Limits and the audit log use the address.',
   ),
   MEDIABUCKET_WEBHOOK_ALLOW: setting(
     '',
     addressRanges,
-    'Addresses that webhooks may call although they do not belong to the public internet, such as `10.1.0.0/16` or `loopback`. Name only receivers: who manages webhooks can send requests to each of these addresses. None by default.',
+    'Addresses that webhooks may call although they do not belong to the public internet, such as `10.1.0.0/16` or `loopback`. Who manages webhooks can send requests to each of them.',
   ),
   MEDIABUCKET_JWT_ISSUER: setting(
     '',
     issuerUrl,
-    'The issuer of JWTs that are accepted besides tokens of the service: the users of an app. Equals their claim `iss`. The keys are found by OpenID Connect Discovery. None by default.',
+    'The issuer of JWTs that are accepted besides tokens of the service: the users of an app. Equals their claim `iss`.',
   ),
   MEDIABUCKET_JWT_JWKS_URL: setting(
     '',
@@ -179,12 +179,12 @@ export const settings = {
   MEDIABUCKET_JWT_AUDIENCE: setting(
     '',
     textOrNone('a text without control characters'),
-    'The audience of accepted JWTs, a value of their claim `aud`. Required with an issuer, because the issuer also signs tokens for other services.',
+    'The audience of accepted JWTs, a value of their claim `aud`. Required with an issuer.',
   ),
   MEDIABUCKET_JWT_BUCKET: setting(
     'user-{sub}',
     bucketPattern,
-    'The name of the bucket of a JWT’s user, with the value of a claim. Different values never name the same bucket.',
+    'The name of the bucket of a JWT’s user, with the value of a claim.',
   ),
   MEDIABUCKET_JWT_CREATE_BUCKETS: setting(
     'off',
@@ -194,7 +194,7 @@ export const settings = {
   MEDIABUCKET_JWT_BUCKET_OPTIONS: setting(
     '',
     bucketOptionList,
-    'The options of a bucket that is created so, as those of `mediabucket bucket create`: limits, privacy, trash and more. None by default.',
+    'The options of a bucket that is created so, as those of `mediabucket bucket create`: limits, privacy, trash and more.',
   ),
   MEDIABUCKET_JWT_SCOPES: setting(
     'scope',
@@ -204,37 +204,37 @@ export const settings = {
   MEDIABUCKET_JWT_DEFAULT_SCOPES: setting(
     '',
     jwtScopeNames,
-    'The scopes of JWTs that name none of the service. Set it if the issuer cannot add scopes. None by default.',
+    'The scopes of JWTs that name none of the service. Set it if the issuer cannot add scopes.',
   ),
   MEDIABUCKET_OIDC_CLIENT_ID: setting(
     '',
     textOrNone('a text without control characters'),
-    'The id of the gallery as a public client of the issuer. With it, people sign in at the gallery with the issuer; its redirect URI is the URL of the gallery. None by default.',
+    'The id of the gallery as a public client of the issuer. With it, people sign in at the gallery with the issuer; its redirect URI is the URL of the gallery.',
   ),
   MEDIABUCKET_OIDC_PARAMETERS: setting(
     '',
     queryParameters,
-    'Further parameters of the authorization request. With some, issuers select the audience of the JWT: `resource=…` (RFC 8707), or `audience=…` for Auth0. `scope` replaces the requested scopes, `openid media:read media:write media:delete`. Add `offline_access` to them if the issuer requires it for refresh tokens, without which people sign in again when their JWT expires.',
+    'Further parameters of the authorization request. With some, issuers select the audience of the JWT: `resource=…` (RFC 8707), or `audience=…` for Auth0. `scope` replaces the requested scopes, `openid media:read media:write media:delete`. Add `offline_access` if the issuer requires it for refresh tokens.',
   ),
   MEDIABUCKET_TOKEN_RATE: setting(
     '60000/1m',
     rate,
-    'The maximum rate of requests with one token. Further requests are refused with 429.',
+    'The maximum rate of requests with one token. Further ones are refused with 429.',
   ),
   MEDIABUCKET_ADDRESS_RATE: setting(
     '120000/1m',
     rate,
-    'The maximum rate of requests from one client address, with or without tokens. Further requests are refused with 429.',
+    'The maximum rate of requests from one client address, with or without tokens. Further ones are refused with 429.',
   ),
   MEDIABUCKET_AUTH_FAILURE_RATE: setting(
     '100/1m',
     rate,
-    'The maximum rate of requests with invalid tokens from one client address. Further requests with invalid tokens are refused with 429. Requests with valid tokens are not affected.',
+    'The maximum rate of requests with invalid tokens from one client address. Further ones are refused with 429.',
   ),
   MEDIABUCKET_MEDIA_MAX_AGE: setting(
     '1d',
     duration,
-    'How long browsers and proxies may cache a file. A deleted file may stay in their caches for that time.',
+    'How long browsers and proxies may cache a file. A deleted file may stay there for that time.',
   ),
   MEDIABUCKET_MAX_LINK_LIFETIME: setting(
     '7d',
@@ -244,17 +244,17 @@ export const settings = {
   MEDIABUCKET_VARIANTS: setting(
     'thumb=400, medium=1600',
     variantSizes,
-    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. Other sizes are never rendered.',
+    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist.',
   ),
   MEDIABUCKET_RENDER_AHEAD: setting(
     'on',
     onOrOff,
-    'Whether the `thumb` of a new item, and its ThumbHash, are rendered in the background after the upload, so that the gallery shows them at once. They give way to variants that are requested. With `off`, they are rendered at the first request. Set `off` if most items are never viewed.',
+    'Whether the `thumb` of a new item, and its ThumbHash, are rendered in the background after the upload, rather than at the first request. Set `off` if most items are never viewed.',
   ),
   MEDIABUCKET_VARIANT_PROCESSES: setting(
     '2',
     wholeNumber(1, 64),
-    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, but at least two if this is not 1. They run only while there is work. With less than 512 MiB of memory, the default is 1. Raise it on a machine with many cores.',
+    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, but at least two if this is not 1. With less than 512 MiB of memory, the default is 1.',
   ),
   MEDIABUCKET_VARIANT_TIMEOUT: setting(
     '20s',
