@@ -32,7 +32,7 @@ export async function describeBucket(catalog: Catalog, bucket: string): Promise<
   await catalog.setBucket(bucket, { trashDays: 30 })
   const request = { bucket, name: 'bench', scopes: defaultScopes, expiresAt: null, now: Date.now() }
   const { token } = await issueToken(catalog, request)
-  const named = await catalog.bucketNamed(bucket)
+  const named = await catalog.findBucketNamed(bucket)
   if (named === null) throw new Error(`there is no bucket ${bucket}`)
   const { id: bucketId, items } = named
   const cursors = createItemCursors(catalog.epoch)

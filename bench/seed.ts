@@ -46,7 +46,7 @@ export async function seedBucket(
 ): Promise<{ readonly token: string; readonly total: number }> {
   const request = { bucket, name: 'seed', scopes: defaultScopes, expiresAt: null, now: Date.now() }
   const { token } = await issueToken(catalog, request)
-  const found = await catalog.bucketNamed(bucket)
+  const found = await catalog.findBucketNamed(bucket)
   if (found === null) throw new Error(`the bucket ${bucket} was deleted`)
   const create = createFiles(pictures)
   for (let done = 0; done < items; ) {

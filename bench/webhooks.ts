@@ -85,7 +85,7 @@ export async function benchWebhooks(
 async function prepare(directory: string, url: string, items: number): Promise<string> {
   const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
   await catalog.createBucket('b', {}, Date.now())
-  const bucket = await catalog.bucketNamed('b')
+  const bucket = await catalog.findBucketNamed('b')
   if (bucket === null) throw new Error('no bucket')
   const [id, secret] = [newWebhookId(), newWebhookSecret()]
   const settings = { url, kinds: ['added'], batch: 100 } as const

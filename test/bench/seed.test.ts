@@ -90,7 +90,7 @@ test('a seed leaves no item whose bytes the service reads later', async () => {
   const catalog = await openSqliteCatalog({ directory: directory.path, writer: 'direct' })
   for (const pictures of [false, true])
     await seedBucket(catalog, `pictures-${pictures}`, { items: 10, pictures })
-  expect(await catalog.unreadTaken(null, 1)).toEqual([])
+  expect(await catalog.listUnreadTaken(null, 1)).toEqual([])
   await catalog.close()
 })
 

@@ -138,7 +138,7 @@ async function readFeed(
   const { config } = readConfig({ ...(await databaseSettings(data)), MEDIABUCKET_DATA: data })
   const catalog = await openCatalog(config, { writer: 'direct', actor: service })
   try {
-    const bucket = await catalog.bucketNamed('default')
+    const bucket = await catalog.findBucketNamed('default')
     if (bucket === null) throw new Error('there is no bucket')
     const rows = await catalog.readChanges(bucket.id, 'start', 1_000_000)
     return rows?.changes.map(({ number, kind }) => ({ number, type: `item.${kind}` })) ?? []

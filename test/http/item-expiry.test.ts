@@ -167,7 +167,7 @@ test.concurrent('O4, E2 a start with many expired items listens before they are 
   await first.stop()
   const headers = { authorization: `Bearer ${first.token}` }
   const catalog = await openSqliteCatalog({ directory: first.data, writer: 'direct' })
-  const bucket = (await catalog.bucketNamed('default')) ?? expect.unreachable()
+  const bucket = (await catalog.findBucketNamed('default')) ?? expect.unreachable()
   const items = (count: number, fields: { expiresAt?: number }) =>
     newItems(count).map((item) => withBytes({ ...item, ...fields }))
   await catalog.addItems(bucket.id, items(1_500, { expiresAt: 1 }))

@@ -94,7 +94,7 @@ interface Verified extends VerifiedUser {
 
 interface UserParts {
   readonly verifyJwt: (token: string) => Promise<VerifiedUser>
-  readonly catalog: Pick<Catalog, 'findGrant' | 'newUserGrant' | 'bucketNamed' | 'addUser' | 'touchToken'>
+  readonly catalog: Pick<Catalog, 'findGrant' | 'newUserGrant' | 'findBucketNamed' | 'addUser' | 'touchToken'>
   readonly removeExpired: RemoveExpired
   readonly now: () => number
   readonly onTouchFailure: (error: unknown) => void
@@ -185,7 +185,7 @@ class IssuerUsers {
     const { catalog, now } = this.#parts
     const { newBuckets } = this.#settings
     // A read, because a user without a bucket must not cause a write with each request.
-    if (newBuckets === null && (await catalog.bucketNamed(bucket)) === null) return null
+    if (newBuckets === null && (await catalog.findBucketNamed(bucket)) === null) return null
     const createdAt = now()
     const user = { id, hash, bucket, name: subject, scopes: [], createdAt, expiresAt: null }
     const by = { ...service, kind: 'client', tokenId: id, subject: this.#subjectOf(subject) } as const

@@ -62,11 +62,11 @@ const managedTokenObject = (token: TokenRecord): ManagedTokenObject => ({
 
 /** Reads the row of a token that has been created. */
 async function createdToken(
-  catalog: Pick<Catalog, 'token'>,
+  catalog: Pick<Catalog, 'findToken'>,
   id: TokenId,
   token: string,
 ): Promise<CreatedToken> {
-  const record = await catalog.token(id)
+  const record = await catalog.findToken(id)
   if (record === null) throw bucketDeleted()
   return { ...tokenObject(record), token }
 }
@@ -120,13 +120,13 @@ export async function issueTokenOfNewBucket(
 
 /** Finds a token of the caller's bucket. Throws Fault `managed-token-unknown`, also for tokens of other buckets (docs/interface.md A6). */
 async function findManagedToken(
-  catalog: Pick<Catalog, 'token'>,
+  catalog: Pick<Catalog, 'findToken'>,
   grant: Pick<Grant, 'tokenId'>,
   id: string,
 ): Promise<TokenRecord> {
   const unknown = () => new Fault('managed-token-unknown', 'The bucket has no token with this id.')
   if (!isTokenId(id)) throw unknown()
-  const [own, token] = await Promise.all([catalog.token(grant.tokenId), catalog.token(id)])
+  const [own, token] = await Promise.all([catalog.findToken(grant.tokenId), catalog.findToken(id)])
   if (token === null || token.bucket !== own?.bucket) throw unknown()
   return token
 }
@@ -136,16 +136,16 @@ async function findManagedToken(
  * no row: the token has been removed, or another process has added the row of this new user with another id.
  */
 export async function describeToken(
-  catalog: Pick<Catalog, 'token'>,
+  catalog: Pick<Catalog, 'findToken'>,
   grant: Pick<Grant, 'tokenId' | 'scopes' | 'expiresAt'>,
 ): Promise<TokenObject | null> {
-  const token = await catalog.token(grant.tokenId)
+  const token = await catalog.findToken(grant.tokenId)
   return token && tokenObject({ ...token, scopes: [...grant.scopes], expiresAt: grant.expiresAt })
 }
 
 /** Lists tokens of the caller's bucket, oldest first (docs/interface.md T4). Throws Fault `cursor-malformed`. */
 export async function listTokens(
-  catalog: Pick<Catalog, 'token' | 'tokensAfter'>,
+  catalog: Pick<Catalog, 'findToken' | 'tokensAfter'>,
   grant: Pick<Grant, 'tokenId' | 'bucketId'>,
   { after, limit }: TokenListQuery,
 ): Promise<ValueOf<typeof schemas.TokenList>> {
@@ -160,7 +160,7 @@ export async function listTokens(
 }
 
 async function findPrevious(
-  catalog: Pick<Catalog, 'token'>,
+  catalog: Pick<Catalog, 'findToken'>,
   grant: Pick<Grant, 'tokenId'>,
   after: string,
 ): Promise<TokenId> {
@@ -177,7 +177,7 @@ async function findPrevious(
  * `token-revoked` if the caller's token has been revoked in the meantime.
  */
 export async function grantToken(
-  catalog: Pick<Catalog, 'grantToken' | 'token'>,
+  catalog: Pick<Catalog, 'grantToken' | 'findToken'>,
   grant: Pick<Grant, 'tokenId' | 'bucketId' | 'scopes'>,
   request: Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'>,
   now: number,
@@ -201,7 +201,7 @@ interface Rotation {
  * `managed-token-inactive`, `scope-missing` and `token-revoked`.
  */
 export async function rotateToken(
-  catalog: Pick<Catalog, 'token' | 'rotateToken'>,
+  catalog: Pick<Catalog, 'findToken' | 'rotateToken'>,
   grant: Pick<Grant, 'tokenId' | 'bucketId' | 'scopes'>,
   id: string,
   { overlap, expiresAt }: Rotation,
@@ -228,7 +228,7 @@ export async function rotateToken(
 
 /** Revokes a token of the caller's bucket (docs/interface.md T7). Throws Fault `managed-token-unknown`. `now` is milliseconds since 1970. */
 export async function revokeToken(
-  catalog: Pick<Catalog, 'token' | 'revokeToken'>,
+  catalog: Pick<Catalog, 'findToken' | 'revokeToken'>,
   grant: Pick<Grant, 'tokenId'>,
   id: string,
   now: number,

@@ -92,7 +92,7 @@ const reportInterval = 60_000
  */
 export function createDeferredDeletions(
   parts: BlobDeletionParts & {
-    readonly catalog: Pick<Catalog, 'tombstones'>
+    readonly catalog: Pick<Catalog, 'listTombstones'>
     readonly onHoldFailure: (error: unknown) => void
     readonly now?: () => number
   },
@@ -125,7 +125,7 @@ export function createDeferredDeletions(
     async retry() {
       if (!hasDeferred || isBackupRunning()) return
       hasDeferred = false
-      await deleteBlobs({ ...parts, isBackupRunning }, await parts.catalog.tombstones())
+      await deleteBlobs({ ...parts, isBackupRunning }, await parts.catalog.listTombstones())
     },
   }
 }

@@ -187,7 +187,7 @@ const maxKeys = 100
 export type ListLabels = ReturnType<typeof listLabelsOperation>
 
 /** Lists the labels of a bucket, or those with one key (docs/interface.md K15). */
-export function listLabelsOperation({ catalog }: { readonly catalog: Pick<Catalog, 'labelKeys'> }) {
+export function listLabelsOperation({ catalog }: { readonly catalog: Pick<Catalog, 'listLabels'> }) {
   return async function listLabels(
     bucketId: BucketId,
     key: string | null,
@@ -196,7 +196,7 @@ export function listLabelsOperation({ catalog }: { readonly catalog: Pick<Catalo
   ): Promise<ValueOf<typeof schemas.LabelList>> {
     // One more of each shows whether others follow. Of many values, those of each key are read by themselves.
     const isShort = limit <= shortLimit
-    const keys = await catalog.labelKeys(bucketId, key, {
+    const keys = await catalog.listLabels(bucketId, key, {
       maxKeys: maxKeys + 1,
       maxValues: isShort ? limit + 1 : 1,
     })
@@ -220,12 +220,12 @@ const shortLimit = 20
 const maxLabelBytes = 786_432
 
 async function readValues(
-  catalog: Pick<Catalog, 'labelKeys'>,
+  catalog: Pick<Catalog, 'listLabels'>,
   bucketId: BucketId,
   key: string,
   maxValues: number,
 ): Promise<LabelKey['values']> {
-  const [found] = await catalog.labelKeys(bucketId, key, { maxKeys: 1, maxValues })
+  const [found] = await catalog.listLabels(bucketId, key, { maxKeys: 1, maxValues })
   return found?.values ?? []
 }
 

@@ -177,10 +177,10 @@ export function mediaObjectOf(
 
 /** A bucket as in responses (docs/interface.md Q3). */
 export async function describeBucket(
-  catalog: Pick<Catalog, 'bucketWithTrash'>,
+  catalog: Pick<Catalog, 'findBucketWithTrash'>,
   bucketId: BucketId,
 ): Promise<ValueOf<typeof schemas.BucketObject>> {
-  const bucket = await catalog.bucketWithTrash(bucketId)
+  const bucket = await catalog.findBucketWithTrash(bucketId)
   if (bucket === null) throw bucketDeleted()
   const { trash } = bucket
   return {

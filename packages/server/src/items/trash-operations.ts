@@ -40,7 +40,7 @@ function cursorMalformed(): Fault {
 }
 
 interface TrashParts {
-  readonly catalog: Pick<Catalog, 'epoch' | 'trash' | 'restoreItems' | 'readChanges' | 'hasHadRevision'>
+  readonly catalog: Pick<Catalog, 'epoch' | 'listTrash' | 'restoreItems' | 'readChanges' | 'hasHadRevision'>
   readonly purge: ItemRemover['purge']
 }
 
@@ -75,7 +75,7 @@ async function listTrash(
   for (let left = limit; ; ) {
     const length = Math.min(left, reads.next(bucketId))
     // One more than requested shows whether items follow.
-    const { rows, examined } = await catalog.trash(bucketId, place?.seq ?? null, length + 1)
+    const { rows, examined } = await catalog.listTrash(bucketId, place?.seq ?? null, length + 1)
     if (place !== null && !(await catalog.hasHadRevision(bucketId, place.change))) throw cursorMalformed()
     // The list takes what it has room for.
     const read = rows.slice(0, length)
@@ -125,7 +125,7 @@ async function restoreItems(
 async function emptyTrash({ catalog, purge }: TrashParts, bucketId: BucketId, by: Actor): Promise<number> {
   let count = 0
   for (let after: number | null = null; ; ) {
-    const { rows, examined } = await catalog.trash(bucketId, after, batchLength)
+    const { rows, examined } = await catalog.listTrash(bucketId, after, batchLength)
     const ids = rows.map(({ item }) => item.id)
     const { deleted } = await purge(bucketId, ids, by)
     count += deleted.length

@@ -14,7 +14,7 @@ const restFactor = 9
 const leastRest = 10
 
 interface FillParts {
-  readonly catalog: Pick<Catalog, 'item' | 'unreadTaken' | 'setTaken'>
+  readonly catalog: Pick<Catalog, 'item' | 'listUnreadTaken' | 'setTaken'>
   /** Fails for an item whose bytes are missing or damaged. */
   readonly openBytes: (item: Item) => Promise<OpenBlob>
   /** Milliseconds since 1970. */
@@ -49,7 +49,7 @@ export function fillTakenOperation({ catalog, openBytes, now, rest }: FillParts)
   return async function fillTaken(isStopping: () => boolean): Promise<number> {
     let found = 0
     for (;;) {
-      const batch = await catalog.unreadTaken(last, itemsPerBatch)
+      const batch = await catalog.listUnreadTaken(last, itemsPerBatch)
       for (const unread of batch) {
         if (isStopping()) return found
         last = unread

@@ -43,7 +43,7 @@ export async function startSweeps(
       const removed = await removeInterrupted(isStopping)
       if (removed > 0) log.info({ removed }, 'removed the bytes of interrupted uploads')
       // Of deleted items, when the removal of the bytes has failed.
-      const tombstones = await catalog.tombstones()
+      const tombstones = await catalog.listTombstones()
       for (let done = 0; !isStopping() && done < tombstones.length; done += itemsPerBatch)
         await deleteBlobs(blobDeletion, tombstones.slice(done, done + itemsPerBatch))
     },

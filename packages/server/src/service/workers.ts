@@ -123,7 +123,7 @@ async function cleanUpAfter(
 ): Promise<void> {
   try {
     await blobs.recovery?.removeTemporary(owner)
-    await deleteBlobs(blobDeletion, await catalog.tombstones())
+    await deleteBlobs(blobDeletion, await catalog.listTombstones())
   } catch (err) {
     log.warn({ err }, 'what a worker left stays until the next start')
   }

@@ -16,7 +16,7 @@ export async function deleteBucket(
   parts: Omit<BlobDeletionParts, 'catalog' | 'blobs'> & {
     readonly catalog: Pick<
       Catalog,
-      'deleteBucketChunk' | 'uploadsOf' | 'removableBlobs' | 'clearTombstones' | 'upload' | 'removeUpload'
+      'deleteBucketChunk' | 'uploadsOf' | 'removableBlobs' | 'clearTombstones' | 'findUpload' | 'removeUpload'
     >
     readonly blobs: Pick<BlobStore, 'remove' | 'removalsAtOnce' | 'partialUploads'>
     readonly now: () => number

@@ -22,12 +22,12 @@ import { createFindings, type Finding, type FindingCode, type Findings } from '.
 type CheckedCatalog = Pick<
   Catalog,
   | 'item'
-  | 'tombstones'
+  | 'listTombstones'
   | 'removableBlobs'
   | 'clearTombstones'
-  | 'intents'
+  | 'listIntents'
   | 'clearIntents'
-  | 'upload'
+  | 'findUpload'
   | 'unfinishedUploads'
   | 'removeUpload'
 >
@@ -177,8 +177,8 @@ async function checkIds(catalog: CheckedCatalog, findings: Findings, repair: boo
     findings.repaired('id-malformed', ids.length)
   }
   const malformed = (ids: readonly ItemId[]) => ids.filter((id) => !isItemId(id))
-  await check('deletion', malformed(await catalog.tombstones()), (ids) => catalog.clearTombstones(ids))
-  await check('intent', malformed(await catalog.intents()), (ids) => catalog.clearIntents(ids))
+  await check('deletion', malformed(await catalog.listTombstones()), (ids) => catalog.clearTombstones(ids))
+  await check('intent', malformed(await catalog.listIntents()), (ids) => catalog.clearIntents(ids))
   const uploads = (await catalog.unfinishedUploads())
     .filter(({ id, itemId }) => !isUploadId(id) || !isItemId(itemId))
     .map(({ id }) => id)
@@ -284,7 +284,10 @@ export interface Quiescence {
 }
 
 interface Parts {
-  readonly catalog: Pick<Catalog, 'tombstones' | 'removableBlobs' | 'clearTombstones' | 'upload' | 'intents'>
+  readonly catalog: Pick<
+    Catalog,
+    'listTombstones' | 'removableBlobs' | 'clearTombstones' | 'findUpload' | 'listIntents'
+  >
   readonly inspection: Pick<CatalogInspection, 'findUnreferenced' | 'retire' | 'wrongTombstones'>
   readonly blobs: Pick<BlobStore, 'open' | 'remove' | 'removalsAtOnce'>
   readonly blobInspection: BlobInspection
@@ -314,7 +317,7 @@ async function checkOrphans(parts: Parts): Promise<boolean | null> {
   for await (const batch of batches(blobInspection.entries()))
     candidates.push(...(await orphansOf(parts, batch)))
   const wrong = new Set(await inspection.wrongTombstones())
-  const tombstones = new Set((await catalog.tombstones()).filter((id) => isItemId(id) && !wrong.has(id)))
+  const tombstones = new Set((await catalog.listTombstones()).filter((id) => isItemId(id) && !wrong.has(id)))
   if (candidates.length === 0 && tombstones.size === 0) return null
 
   const lock = quiescence.lock()
@@ -323,7 +326,7 @@ async function checkOrphans(parts: Parts): Promise<boolean | null> {
       if (tombstones.size === 0 && candidates.every(({ kind }) => kind === 'temporary')) return true
       await quiescence.wait()
     }
-    const uploading = new Set<ItemId>(lock === null ? await catalog.intents() : [])
+    const uploading = new Set<ItemId>(lock === null ? await catalog.listIntents() : [])
     const existing: BlobEntry[] = []
     for (const entry of candidates) {
       // A server removes stale temporary files when it starts, so these may belong to uploads in progress.
@@ -333,7 +336,7 @@ async function checkOrphans(parts: Parts): Promise<boolean | null> {
       if (await blobInspection.exists(entry)) existing.push(entry)
     }
     await reportOrRepairOrphans(parts, await orphansOf(parts, existing))
-    const remaining = (await catalog.tombstones()).filter((id) => tombstones.has(id))
+    const remaining = (await catalog.listTombstones()).filter((id) => tombstones.has(id))
     await reportOrRepairTombstones(parts, remaining)
     return lock === null
   } finally {
@@ -354,7 +357,7 @@ async function orphansOf(
   for (const entry of entries) {
     if ((entry.kind === 'stored' || entry.kind === 'variant') && !unreferenced.has(entry.id)) continue
     // A finished upload has its bytes under the id of its item, so a partial file under its own id is an orphan.
-    if (entry.kind === 'partial' && (await catalog.upload(entry.id))?.finished === false) continue
+    if (entry.kind === 'partial' && (await catalog.findUpload(entry.id))?.finished === false) continue
     orphans.push(entry)
   }
   return orphans

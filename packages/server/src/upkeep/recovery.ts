@@ -21,13 +21,13 @@ export async function recover(parts: {
   readonly catalog: Pick<
     Catalog,
     | 'settle'
-    | 'tombstones'
+    | 'listTombstones'
     | 'removableBlobs'
     | 'clearTombstones'
     | 'unfinishedUploads'
     | 'itemsNamed'
     | 'moveUpload'
-    | 'intents'
+    | 'listIntents'
     | 'clearIntents'
     | 'findUnreferenced'
   >
@@ -48,7 +48,7 @@ export async function recover(parts: {
   if (recovery === null) return { temporary: 0, tombstones: 0, rewound: 0, orphans: 0, leftovers }
   await parts.catalog.settle()
   const temporary = await recovery.removeTemporary()
-  const some = (await parts.catalog.tombstones()).slice(0, tombstonesAtStart)
+  const some = (await parts.catalog.listTombstones()).slice(0, tombstonesAtStart)
   const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, some)
   const rewound = await rewindUploads(parts, recovery)
   const orphans = await removeOrphans(parts, onDeletionFailure)
@@ -60,7 +60,7 @@ async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
   onDeletionFailure: (id: ItemId, error: unknown) => void,
 ): Promise<number> {
-  const intents = await catalog.intents()
+  const intents = await catalog.listIntents()
   const orphans = await catalog.findUnreferenced(intents)
   const failed = new Set<ItemId>()
   for (const id of orphans) {

@@ -55,7 +55,7 @@ interface StoreOptions {
 }
 
 interface StoreParts extends Omit<ItemParts, 'blobs'>, CommitParts {
-  readonly catalog: CommitParts['catalog'] & Pick<Catalog, 'bucket' | 'token' | 'findKeyed'>
+  readonly catalog: CommitParts['catalog'] & Pick<Catalog, 'bucket' | 'findToken' | 'findKeyed'>
   readonly blobs: BlobStore
   readonly newReceiver: () => FileReceiver
   readonly space: Pick<FreeSpace, 'claim'>

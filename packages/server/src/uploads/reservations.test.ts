@@ -24,7 +24,7 @@ function open(limits: Partial<Bucket>) {
     },
   }
   const reserve = createUploadReservations({
-    catalog: { bucket: async () => state.bucket, token: async () => null },
+    catalog: { bucket: async () => state.bucket, findToken: async () => null },
   })
   return { state, reserve: (bucketId: BucketId) => reserve({ bucketId, limits: null }) }
 }

@@ -160,7 +160,7 @@ export type Reserve = ReturnType<typeof createUploadReservations>
 export function createUploadReservations({
   catalog,
 }: {
-  readonly catalog: Pick<Catalog, 'bucket' | 'token'>
+  readonly catalog: Pick<Catalog, 'bucket' | 'findToken'>
 }) {
   const ofBuckets = new Reservations((id: BucketId) => readQuota(catalog, id))
   const ofTokens = new Reservations((id: TokenId) => readLimits(catalog, id))
@@ -185,8 +185,8 @@ async function readQuota(catalog: Pick<Catalog, 'bucket'>, id: BucketId): Promis
   }
 }
 
-async function readLimits(catalog: Pick<Catalog, 'token'>, id: TokenId): Promise<RequireRoom | null> {
-  const limits = (await catalog.token(id))?.limits ?? null
+async function readLimits(catalog: Pick<Catalog, 'findToken'>, id: TokenId): Promise<RequireRoom | null> {
+  const limits = (await catalog.findToken(id))?.limits ?? null
   if (limits === null || (limits.maxItems === null && limits.maxBytes === null)) return null
   return (held, more) => {
     const { used, reserved } = limits

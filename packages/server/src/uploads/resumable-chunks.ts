@@ -45,7 +45,7 @@ interface AppendedUpload {
 interface AppendParts extends Omit<ItemParts, 'blobs'> {
   readonly catalog: Pick<
     Catalog,
-    'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload' | 'bucket' | 'token'
+    'findUpload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload' | 'bucket' | 'findToken'
   >
   readonly blobs: BlobStore
   readonly newReceiver: () => FileReceiver
@@ -108,7 +108,7 @@ async function appendLocked(
 ): Promise<AppendedUpload> {
   const { catalog, maxFileSize } = parts
   // The upload is read under the lock, so that its offset stays as the checks find it.
-  const found = await catalog.upload(id)
+  const found = await catalog.findUpload(id)
   if (found === null) throw uploadUnknown()
   let upload = found
   try {
@@ -285,7 +285,7 @@ async function removeRefused({ catalog, blobs }: Parts, { id, itemId }: Upload):
 
 /** Why a change of the upload was refused: another process has changed or finished it, or it is removed. */
 async function refusal({ catalog }: Parts, { id, offset, length }: Upload): Promise<Fault> {
-  const found = await catalog.upload(id)
+  const found = await catalog.findUpload(id)
   const isChanged = found && (found.finished || found.offset !== offset || found.length !== length)
   return isChanged ? takenOver() : uploadUnknown()
 }

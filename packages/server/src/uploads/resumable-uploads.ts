@@ -60,13 +60,13 @@ type UploadCaller = Creator & Pick<Grant, 'expiresAt'> & { readonly isExpired?: 
  * same limits. A token that has expired finds only the uploads that it created. Throws Fault `upload-unknown` and `token-expired`.
  */
 export async function findUpload(
-  catalog: Pick<Catalog, 'upload'>,
+  catalog: Pick<Catalog, 'findUpload'>,
   caller: UploadCaller,
   id: string,
   now: number,
 ): Promise<Upload> {
   const { bucketId, tokenId, limits } = caller
-  const upload = isUploadId(id) ? await catalog.upload(id) : null
+  const upload = isUploadId(id) ? await catalog.findUpload(id) : null
   const isOwn = upload?.bucketId === bucketId && upload.limitedBy === (limits?.id ?? null)
   if (!isOwn || upload.tokenId !== tokenId) requireUnexpired(caller)
   if (!isOwn || upload.expiresAt <= now) throw uploadUnknown()
@@ -160,7 +160,7 @@ export function checkFileSize(length: number, maxFileSize: number, limits: Grant
 }
 
 export interface RemoveUploadParts {
-  readonly catalog: Pick<Catalog, 'upload' | 'removeUpload'>
+  readonly catalog: Pick<Catalog, 'findUpload' | 'removeUpload'>
   readonly blobs: Pick<BlobStore, 'partialUploads'>
   readonly locks: Pick<UploadLocks, 'hold'>
 }
@@ -183,7 +183,7 @@ export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval) {
     by: Actor,
   ): Promise<{ item: boolean }> {
     return parts.locks.hold(id, async () => {
-      const upload = await parts.catalog.upload(id)
+      const upload = await parts.catalog.findUpload(id)
       if (upload === null) throw uploadUnknown()
       if (upload.finished) permitItemRemoval()
       const item = upload.finished && (await removeItemOf(parts, upload, by))
@@ -202,7 +202,7 @@ export async function dropUpload(
   const hasBytes = isUploadId(upload.id) && isItemId(upload.itemId)
   // Before the row is removed, because only the row contains the name under which a failed attempt to finish left the bytes. If the catalog does
   // not return the upload, they are those of an item.
-  if (hasBytes && !upload.finished && (await catalog.upload(upload.id))?.finished === false)
+  if (hasBytes && !upload.finished && (await catalog.findUpload(upload.id))?.finished === false)
     await blobs.partialUploads.reclaim(upload.id, upload.itemId)
   const isRemoved = await catalog.removeUpload(upload.id)
   if (hasBytes) await blobs.partialUploads.remove(upload.id)
@@ -279,7 +279,7 @@ async function removeExpiredUpload(parts: ExpiryParts, expired: Upload): Promise
   // A request that writes to it extends its expiry.
   if (locks.isHeld(id)) return false
   return locks.hold(id, async () => {
-    const upload = await catalog.upload(id)
+    const upload = await catalog.findUpload(id)
     if (upload !== null && upload.expiresAt > now()) return false
     return dropUpload(parts, upload ?? expired)
   })
@@ -287,10 +287,10 @@ async function removeExpiredUpload(parts: ExpiryParts, expired: Upload): Promise
 
 /** The records of the parts of partial uploads, in the catalog. */
 export const partLog = (
-  catalog: Pick<Catalog, 'uploadParts' | 'uploadPieces' | 'beginParts' | 'storeParts'>,
+  catalog: Pick<Catalog, 'findUploadParts' | 'findUploadPieces' | 'beginParts' | 'storeParts'>,
 ): PartLog => ({
-  read: catalog.uploadParts,
-  pieces: catalog.uploadPieces,
+  read: catalog.findUploadParts,
+  pieces: catalog.findUploadPieces,
   begin: catalog.beginParts,
   store: catalog.storeParts,
 })

@@ -23,8 +23,8 @@ type DelivererCatalog = FeedCatalog &
   Pick<
     Catalog,
     | 'epoch'
-    | 'webhook'
-    | 'webhookBuckets'
+    | 'findWebhook'
+    | 'listWebhookBuckets'
     | 'dueWebhooks'
     | 'claimWebhook'
     | 'releaseWebhooks'
@@ -145,7 +145,7 @@ class Deliverer {
   /** Watches the feeds of the buckets that have webhooks. */
   async #watchBuckets(): Promise<void> {
     const { catalog } = this.#parts
-    const buckets = new Set(await catalog.webhookBuckets())
+    const buckets = new Set(await catalog.listWebhookBuckets())
     for (const [id, stop] of this.#watched) {
       if (buckets.has(id)) continue
       stop()
@@ -304,7 +304,7 @@ class WebhookTurn {
     // The clock can be set back.
     const isHeld = left >= leastLease && left <= longestLease
     const webhook = isHeld
-      ? await catalog.webhook(this.#id)
+      ? await catalog.findWebhook(this.#id)
       : await catalog.claimWebhook(this.#id, owner, longestLease)
     if (webhook === null || webhook.state !== 'on') {
       leases.delete(this.#id)

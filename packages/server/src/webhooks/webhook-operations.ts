@@ -64,23 +64,23 @@ const deliveryUnknown = (detail: string): Fault => new Fault('webhook-delivery-u
 
 /** The webhook of the bucket with this id, which may be any text. Throws Fault `webhook-unknown`. */
 async function requireWebhook(
-  catalog: Pick<WebhookCatalog, 'webhook'>,
+  catalog: Pick<WebhookCatalog, 'findWebhook'>,
   bucketId: BucketId,
   id: string,
 ): Promise<WebhookReader> {
-  const webhook = isWebhookId(id) ? await catalog.webhook(id) : null
+  const webhook = isWebhookId(id) ? await catalog.findWebhook(id) : null
   if (webhook === null || webhook.bucketId !== bucketId) throw webhookUnknown()
   return webhook
 }
 
 /** Throws Fault `webhook-unknown` unless `change` has found the webhook, and returns its new state. */
 async function changed(
-  catalog: Pick<WebhookCatalog, 'webhook'>,
+  catalog: Pick<WebhookCatalog, 'findWebhook'>,
   id: WebhookId,
   change: Promise<boolean>,
 ): Promise<WebhookReader> {
   const isFound = await change
-  const webhook = isFound ? await catalog.webhook(id) : null
+  const webhook = isFound ? await catalog.findWebhook(id) : null
   if (webhook === null) throw webhookUnknown()
   return webhook
 }
@@ -112,7 +112,7 @@ export class WebhookOperations {
   }
 
   async list(bucketId: BucketId): Promise<readonly WebhookObject[]> {
-    return (await this.#parts.catalog.webhooks(bucketId)).map(webhookObject)
+    return (await this.#parts.catalog.listWebhooks(bucketId)).map(webhookObject)
   }
 
   async find(bucketId: BucketId, id: string): Promise<WebhookObject> {
@@ -124,7 +124,7 @@ export class WebhookOperations {
     const { catalog, now } = this.#parts
     const [id, secret] = [newWebhookId(), newWebhookSecret()]
     await catalog.addWebhook({ ...settings, id, bucketId, secret, createdAt: now() }, by)
-    const webhook = await catalog.webhook(id)
+    const webhook = await catalog.findWebhook(id)
     if (webhook === null) throw bucketDeleted()
     return { ...webhookObject(webhook), secret }
   }
@@ -156,7 +156,7 @@ export class WebhookOperations {
   async deliveries(bucketId: BucketId, id: string): Promise<readonly DeliveryObject[]> {
     const { catalog } = this.#parts
     const webhook = await requireWebhook(catalog, bucketId, id)
-    return (await catalog.webhookDeliveries(webhook.id)).map(deliveryObject)
+    return (await catalog.listWebhookDeliveries(webhook.id)).map(deliveryObject)
   }
 
   async test(bucketId: BucketId, id: string): Promise<DeliveryObject> {
@@ -169,7 +169,7 @@ export class WebhookOperations {
   async redeliver(bucketId: BucketId, id: string, number: number): Promise<DeliveryObject> {
     const { catalog } = this.#parts
     const webhook = await requireWebhook(catalog, bucketId, id)
-    const delivery = (await catalog.webhookDeliveries(webhook.id)).find((one) => one.number === number)
+    const delivery = (await catalog.listWebhookDeliveries(webhook.id)).find((one) => one.number === number)
     if (delivery === undefined) throw deliveryUnknown('The webhook has no such delivery any more.')
     return this.#send(webhook, { ...(await this.#repeated(webhook, delivery)), id: delivery.messageId })
   }

@@ -132,7 +132,7 @@ describe('verifying a token', () => {
     }
     await verifying({ ...access.catalog, touchToken }, () => noon)(token)
     await touched.promise
-    expect(await access.catalog.tokens()).toMatchObject([{ lastUsedAt: noon }])
+    expect(await access.catalog.listTokens()).toMatchObject([{ lastUsedAt: noon }])
   })
 
   test('no use is recorded for a token that fails', async () => {
@@ -140,7 +140,7 @@ describe('verifying a token', () => {
     const { token } = await access.issue(noon)
     const touchToken = () => Promise.reject(new Error('the use was recorded'))
     await expect(verifying({ ...access.catalog, touchToken }, () => noon)(token)).rejects.toThrow('expired')
-    expect(await access.catalog.tokens()).toMatchObject([{ lastUsedAt: null }])
+    expect(await access.catalog.listTokens()).toMatchObject([{ lastUsedAt: null }])
   })
 })
 
@@ -156,7 +156,7 @@ describe('issuing a token', () => {
     })
     expect(token).toMatch(/^mbkt_[0-9a-z]{38}$/)
     expect(id).toMatch(/^tok_[0-9a-z]{12}$/)
-    const records = await access.catalog.tokens()
+    const records = await access.catalog.listTokens()
     expect(records).toEqual([
       {
         id,

@@ -20,13 +20,13 @@ test('F6 the bytes of items deleted during a backup are removed after it', async
   await remover.remove(item.bucketId, item.id, service)
   await remover.settled()
   await held.retry()
-  expect([await data.disk.stored(), await data.catalog.tombstones()]).toEqual([
+  expect([await data.disk.stored(), await data.catalog.listTombstones()]).toEqual([
     [expect.any(String)],
     [item.id],
   ])
   isBackupRunning = false
   await held.retry()
-  expect([await data.disk.stored(), await data.catalog.tombstones()]).toEqual([[], []])
+  expect([await data.disk.stored(), await data.catalog.listTombstones()]).toEqual([[], []])
 })
 
 test('F6 a start during a backup keeps deleted bytes until the backup ends', async () => {

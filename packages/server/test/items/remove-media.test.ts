@@ -111,7 +111,7 @@ describe('E2, E3 removing expired items', () => {
     expect(calls).toBe(1)
     expect(await data.listed(bucketId)).toHaveLength(1)
     await remover.settled()
-    expect(await data.catalog.tombstones()).toEqual([])
+    expect(await data.catalog.listTombstones()).toEqual([])
     await remover.removeExpired(bucketId)()
     expect(calls).toBe(2)
   })
@@ -264,7 +264,7 @@ describe('M2: removing', () => {
     const ids = items.map(({ id }) => id)
     await remover.removeMany(bucketId, ids, service)
     await remover.settled()
-    expect([attempts, new Set(failed), new Set(await data.catalog.tombstones())]).toEqual([
+    expect([attempts, new Set(failed), new Set(await data.catalog.listTombstones())]).toEqual([
       3,
       new Set(ids),
       new Set(ids),
@@ -279,7 +279,7 @@ describe('M2: removing', () => {
     expect(await data.listed(item.bucketId)).toEqual([])
     await remover.settled()
     expect(await data.disk.stored()).toEqual([])
-    expect(await data.catalog.tombstones()).toEqual([])
+    expect(await data.catalog.listTombstones()).toEqual([])
   })
 
   test('an item with bytes in the catalog is deleted in one step; variants of a picture are removed after it', async () => {
@@ -297,7 +297,7 @@ describe('M2: removing', () => {
     await settled()
     expect(steps.slice(1)).toEqual(['commit', 'unlink', 'clear 1'])
     expect(await data.blobs.variants.open(picture.id, thumb.key)).toBeNull()
-    expect(await data.catalog.tombstones()).toEqual([])
+    expect(await data.catalog.listTombstones()).toEqual([])
   })
 
   test('a second removal, an unknown id, an id of another bucket and any other text are media-unknown', async () => {
@@ -330,11 +330,11 @@ describe('M2: removing', () => {
     const removal = watchedRemoval(data, (step) => (step === 'unlink' ? unlink.promise : undefined))
     await removal.remove(item.bucketId, item.id, service)
     expect(removal.steps).toEqual(['commit'])
-    expect(await data.catalog.tombstones()).toEqual([item.id])
+    expect(await data.catalog.listTombstones()).toEqual([item.id])
     unlink.resolve()
     await removal.settled()
     expect(removal.steps).toEqual(['commit', 'unlink', 'clear 1'])
-    expect(await data.catalog.tombstones()).toEqual([])
+    expect(await data.catalog.listTombstones()).toEqual([])
   })
 
   test('tombstones that arrive during a removal are cleared in batches, and settled waits for all of them', async () => {
@@ -363,7 +363,7 @@ describe('M2: removing', () => {
       await remover.settled()
       expect(await data.disk.stored()).not.toContainEqual(expect.stringContaining(item.id))
     }
-    expect(await data.catalog.tombstones()).toEqual([])
+    expect(await data.catalog.listTombstones()).toEqual([])
   })
 
   test('B7: text that is not an id does not reach the catalog', async () => {
@@ -387,11 +387,11 @@ describe('M2: bytes that cannot be removed', () => {
     await removal.remove(free.bucketId, free.id, service)
     await removal.settled()
     expect(removal.leftovers).toEqual([[stuck.id, expect.any(Error)]])
-    expect(await data.catalog.tombstones()).toEqual([stuck.id])
+    expect(await data.catalog.listTombstones()).toEqual([stuck.id])
 
     const failed = await recover(data)
     expect(failed).toMatchObject({ tombstones: 0, leftovers: [{ id: stuck.id }] })
-    expect(await data.catalog.tombstones()).toEqual([stuck.id])
+    expect(await data.catalog.listTombstones()).toEqual([stuck.id])
 
     await clearWay(data, stuck)
     expect(await recover(data)).toEqual({
@@ -401,7 +401,7 @@ describe('M2: bytes that cannot be removed', () => {
       orphans: 0,
       leftovers: [],
     })
-    expect(await data.catalog.tombstones()).toEqual([])
+    expect(await data.catalog.listTombstones()).toEqual([])
     expect((await data.disk.stored()).some((path) => path.endsWith(stuck.id))).toBe(false)
   })
 
@@ -414,7 +414,7 @@ describe('M2: bytes that cannot be removed', () => {
     await removal.remove(item.bucketId, item.id, service)
     await removal.settled()
     expect(removal.leftovers).toEqual([[item.id, expect.any(Error)]])
-    expect(await data.catalog.tombstones()).toEqual([item.id])
+    expect(await data.catalog.listTombstones()).toEqual([item.id])
     expect(await recover(data)).toEqual({
       temporary: 0,
       tombstones: 1,
@@ -440,7 +440,7 @@ describe('recovery', () => {
       orphans: 0,
       leftovers: [],
     })
-    expect(await data.catalog.tombstones()).toEqual([])
+    expect(await data.catalog.listTombstones()).toEqual([])
     expect(await data.disk.temporary()).toEqual([])
     expect(await data.disk.stored()).toEqual([expect.stringContaining(kept.id)])
     expect(await data.listed(kept.bucketId)).toEqual([kept.id])

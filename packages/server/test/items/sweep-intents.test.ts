@@ -36,7 +36,7 @@ test('S8 the second sweep after the deadline removes bytes without an item, and 
   const { id } = await orphan()
   expect([await sweep(), await isStored(id)]).toEqual([0, true])
   expect([await sweep(), await isStored(id)]).toEqual([1, false])
-  expect(await data.catalog.intents()).toEqual([])
+  expect(await data.catalog.listIntents()).toEqual([])
   const bucketId = await data.bucket('default')
   await expect(data.catalog.addItems(bucketId, inBlobStore([newItem({ id })]))).rejects.toThrow()
 })
@@ -68,18 +68,18 @@ test('S8 bytes that cannot be removed keep their intent, and a later sweep remov
   const { id } = await orphan()
   await sweep()
   removal.remove = () => Promise.reject(new Fault('storage-full', 'no'))
-  expect([await sweep(), failures, await data.catalog.intents()]).toEqual([0, [id], [id]])
+  expect([await sweep(), failures, await data.catalog.listIntents()]).toEqual([0, [id], [id]])
   removal.remove = blobs.remove
-  expect([await sweep(), await isStored(id), await data.catalog.intents()]).toEqual([1, false, []])
+  expect([await sweep(), await isStored(id), await data.catalog.listIntents()]).toEqual([1, false, []])
 })
 
 test('S8 discarded bytes leave no intent', async () => {
   await using data = await temporaryData()
   const { blobs, orphan, isStored } = await sweptStore(data, 60_000)
   const received = await orphan()
-  expect(await data.catalog.intents()).toEqual([received.id])
+  expect(await data.catalog.listIntents()).toEqual([received.id])
   await blobs.discard([received])
-  expect([await isStored(received.id), await data.catalog.intents()]).toEqual([false, []])
+  expect([await isStored(received.id), await data.catalog.listIntents()]).toEqual([false, []])
 })
 
 test('S8, O5 an outage of the store ends the removal of interrupted uploads, which stay for a later sweep', async () => {
@@ -94,5 +94,5 @@ test('S8, O5 an outage of the store ends the removal of interrupted uploads, whi
   }
   expect([await sweep(), attempts, failures.length]).toEqual([0, 2, 5])
   expect([await sweep(() => true), attempts]).toEqual([0, 2])
-  expect((await data.catalog.intents()).length).toBe(5)
+  expect((await data.catalog.listIntents()).length).toBe(5)
 })

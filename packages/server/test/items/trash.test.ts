@@ -15,7 +15,7 @@ test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expir
   await using data = await temporaryData()
   const item = await data.store('text')
   const kept = await data.store('kept')
-  const [bucket] = await data.catalog.buckets()
+  const [bucket] = await data.catalog.listBuckets()
   await data.catalog.setBucket(bucket?.name ?? '', { trashDays: 1 })
   await data.catalog.removeItems(item.bucketId, [item.id], service, 0)
   const findByName = findByNameOperation(data)
@@ -42,14 +42,14 @@ test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expir
   // Two servers at once.
   await Promise.all([purge(day), purge(day)])
   expect(await data.disk.stored()).toHaveLength(before.length - 1)
-  expect([await data.catalog.item(item.id), await data.catalog.tombstones()]).toEqual([null, []])
+  expect([await data.catalog.item(item.id), await data.catalog.listTombstones()]).toEqual([null, []])
   expect((await findByName(kept.id))?.id).toBe(kept.id)
 })
 
 test('Z2, Z4 a list of the trash that ends early continues after the examined items, and the trash is emptied past them', async () => {
   await using data = await temporaryData()
   const { bucketId } = await data.store('text')
-  const [bucket] = await data.catalog.buckets()
+  const [bucket] = await data.catalog.listBuckets()
   await data.catalog.setBucket(bucket?.name ?? '', { trashDays: 1 })
   const items = Array.from({ length: 12 }, () => newItem())
   await data.catalog.addItems(bucketId, items.map(withBytes))
@@ -59,8 +59,8 @@ test('Z2, Z4 a list of the trash that ends early continues after the examined it
   const live = new Set([ids[11], ids[1], ids[0]])
   const catalog = {
     ...data.catalog,
-    async trash(id: typeof bucketId, after: number | null, limit: number) {
-      const { rows } = await data.catalog.trash(id, after, 4)
+    async listTrash(id: typeof bucketId, after: number | null, limit: number) {
+      const { rows } = await data.catalog.listTrash(id, after, 4)
       const examined = rows.slice(0, 3)
       const shown = examined.filter(({ item }) => live.has(item.id)).slice(0, limit)
       return { rows: shown, examined: rows.length > 3 ? (examined.at(-1)?.seq ?? null) : null }

@@ -169,7 +169,7 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
     const { item } = appended
     if (item === null) throw new Error('the upload is not finished')
     expect(item.id).not.toBe(upload.itemId)
-    expect(await catalog.upload(upload.id)).toMatchObject({ itemId: item.id, offset: sent.length })
+    expect(await catalog.findUpload(upload.id)).toMatchObject({ itemId: item.id, offset: sent.length })
     const stored = await readBytes(blobs, item.id)
     expect([stored?.length, stored?.includes('SecretMake')]).toEqual([item.size, false])
     expect(await opened.count()).toBe(1)

@@ -17,7 +17,7 @@ test('M10 an item that cannot be read at present delays no other one, and no ite
     now: Date.now,
     rest: async () => undefined,
     catalog: {
-      unreadTaken: async (after, limit) =>
+      listUnreadTaken: async (after, limit) =>
         [...unread.values()].filter(({ seq }) => seq > (after?.seq ?? -1)).slice(0, limit),
       item: async (id) => (id === deleted ? null : (items.find((item) => item.id === id) ?? null)),
       async setTaken(_, id) {

@@ -121,5 +121,5 @@ test('F6 bytes that a backup holds are not a fault and are not removed', async (
   expect(await repair(data, { held: true })).toEqual([])
   expect(await data.disk.stored()).toHaveLength(1)
   expect(await repair(data)).toEqual([['tombstone-with-bytes', 1, 1]])
-  expect([await data.disk.stored(), await data.catalog.tombstones()]).toEqual([[], []])
+  expect([await data.disk.stored(), await data.catalog.listTombstones()]).toEqual([[], []])
 })

@@ -68,7 +68,7 @@ describe('R6 offsets are durable', () => {
     await append(id, 0, chunksOf(randomBytes(10)))
     await data.blobs.partialUploads.remove(id)
     expect(await recover(data)).toMatchObject({ rewound: 1 })
-    expect(await data.catalog.upload(id)).toMatchObject({ offset: 0 })
+    expect(await data.catalog.findUpload(id)).toMatchObject({ offset: 0 })
     expect((await append(id, 0, chunksOf(randomBytes(100)))).upload.finished).toBe(true)
   })
 })
@@ -83,7 +83,7 @@ describe('R7 a chunk that counts completely or not at all', () => {
       await expect(append(id, 5, chunksOf(randomBytes(length), 1, new Error('gone')), true)).rejects.toThrow(
         'gone',
       )
-    expect(await data.catalog.upload(id)).toMatchObject({ offset: 5, finished: false })
+    expect(await data.catalog.findUpload(id)).toMatchObject({ offset: 5, finished: false })
     const { item } = await append(id, 5, chunksOf(bytes.subarray(5)), true)
     expect(Buffer.from(item?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
   })
@@ -102,7 +102,7 @@ describe('R4 concurrent chunks', () => {
     const { append, id } = await openUpload(data, 100, { blobs: { partialUploads } })
     const late = append(id, 0, chunksOf(randomBytes(100)))
     await expect(late).rejects.toMatchObject({ code: 'upload-offset-conflict' })
-    expect(await data.catalog.upload(id)).toMatchObject({ finished: true })
+    expect(await data.catalog.findUpload(id)).toMatchObject({ finished: true })
   })
 
   test.each(['offset', 'length'] as const)(

@@ -45,7 +45,7 @@ describe('R8 uploads expire', () => {
     expect(await removeExpiredUploads()).toEqual({ uploads: 0, requests: 0 })
     time.now += 1
     expect(await removeExpiredUploads()).toEqual({ uploads: 1, requests: 0 })
-    expect(await data.catalog.upload(id)).toBeNull()
+    expect(await data.catalog.findUpload(id)).toBeNull()
     expect(await data.catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
     expect(await data.disk.parts()).toEqual([])
   })
@@ -141,6 +141,6 @@ describe('R9 ending an upload', () => {
     }
     await expect(remove(id, refuse, service)).rejects.toMatchObject({ code: 'scope-missing' })
     expect(await data.listed(bucketId)).toHaveLength(1)
-    expect(await data.catalog.upload(id)).not.toBeNull()
+    expect(await data.catalog.findUpload(id)).not.toBeNull()
   })
 })

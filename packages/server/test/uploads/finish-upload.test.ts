@@ -65,7 +65,7 @@ describe('R5 the end of an upload', () => {
       const sent = append(id, 0, chunksOf(bytes.subarray(0, 60), 25, failure))
       if (failure) await expect(sent).rejects.toThrow('gone')
       else await sent
-      expect(await data.catalog.upload(id)).toMatchObject({ offset: 60, finished: false })
+      expect(await data.catalog.findUpload(id)).toMatchObject({ offset: 60, finished: false })
       const { item } = await append(id, 60, chunksOf(bytes.subarray(60)))
       const stored = item && (await data.catalog.item(item.id))
       const content = stored?.contentId ? await data.catalog.content(stored.contentId) : null
@@ -78,7 +78,7 @@ describe('R5 the end of an upload', () => {
     const { append, id, bucketId } = await openUpload(data, 100)
     const sent = append(id, 0, chunksOf(randomBytes(100), 25, new Error('mismatch')), true)
     await expect(sent).rejects.toThrow('mismatch')
-    expect(await data.catalog.upload(id)).toMatchObject({ offset: 0, finished: false })
+    expect(await data.catalog.findUpload(id)).toMatchObject({ offset: 0, finished: false })
     expect(await data.listed(bucketId)).toEqual([])
   })
 
@@ -116,7 +116,7 @@ describe('R5 the end of an upload', () => {
       for (let sent = 0; sent < 100; sent += 25) {
         yield bytes.subarray(sent, sent + 25)
         time.now += 1_500
-        offsets.push((await data.catalog.upload(id))?.offset)
+        offsets.push((await data.catalog.findUpload(id))?.offset)
       }
     }
     const { item } = await append(id, 0, slow())
@@ -173,7 +173,7 @@ describe('R5 the end of an upload', () => {
         return data.catalog.moveUpload(...move)
       },
       finishUpload: async (...end: Parameters<Catalog['finishUpload']>) => {
-        const before = await data.catalog.upload(end[0])
+        const before = await data.catalog.findUpload(end[0])
         order.push(`item at offset ${before?.offset}, ${(await data.disk.stored()).length} in place`)
         return data.catalog.finishUpload(...end)
       },
@@ -203,7 +203,7 @@ describe('R5 the end of an upload', () => {
     await append(id, 0, chunksOf(bytes.subarray(0, 15)))
     const end = () => append(id, 15, chunksOf(bytes.subarray(15)))
     await expect(end()).rejects.toMatchObject({ code: 'quota-exceeded' })
-    expect(await data.catalog.upload(id)).toMatchObject({ offset: 15, finished: false })
+    expect(await data.catalog.findUpload(id)).toMatchObject({ offset: 15, finished: false })
     refuse = false
     const { item } = await end()
     expect(Buffer.from(item?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
@@ -226,7 +226,7 @@ describe('R5 the end of an upload', () => {
 
       await recover(data)
       const after = uploadsOf(data)
-      const upload = await data.catalog.upload(id)
+      const upload = await data.catalog.findUpload(id)
       expect(upload).toMatchObject({ offset: committed ? 20 : 15, finished: committed })
       if (!committed) await after.append(id, 15, chunksOf(bytes.subarray(15)))
       const [listed, ...more] = await data.listed(bucketId)

@@ -153,7 +153,7 @@ describe('small and large files', () => {
   test('I1: a repeated request stores nothing, and its content is compared by all files', async () => {
     await using data = await temporaryData(undefined, 100)
     const bucketId = await data.bucket('default')
-    const [token] = await data.catalog.tokens('default')
+    const [token] = await data.catalog.listTokens('default')
     if (!token) throw new Error('no token')
     const key = { tokenId: token.id, key: 'k' }
     const store = storing(data)

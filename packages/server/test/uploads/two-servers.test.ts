@@ -68,7 +68,7 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
     first: (source: AsyncIterable<Uint8Array>) => first(id, { offset: half, source, ...rest }),
     second: (source: AsyncIterable<Uint8Array>) => second(id, { offset: half, source, ...rest }),
     async requireFinished() {
-      expect(await opened.catalog.upload(id)).toMatchObject({ finished: true, offset: length })
+      expect(await opened.catalog.findUpload(id)).toMatchObject({ finished: true, offset: length })
       expect((await readBytes(opened.store, itemId))?.equals(bytes)).toBe(true)
     },
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),

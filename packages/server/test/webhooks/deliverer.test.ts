@@ -76,7 +76,7 @@ async function prepare(settings: Partial<WebhookSettings> = {}) {
       await catalog.addItems(bucketId, inBlobStore(items))
       return items.map((item) => item.id)
     },
-    webhook: async () => (await catalog.webhooks()).find((one) => one.id === id),
+    webhook: async () => (await catalog.listWebhooks()).find((one) => one.id === id),
     delivered: () => sent.flatMap(({ items }) => items),
   }
 }
@@ -255,7 +255,7 @@ test('WH6, WH12 receivers of many buckets that never end, end late or send witho
 
 test('WH12 the webhooks of a bucket that are served later do not wait for the next periodic search', async () => {
   const { catalog, bucketId, receiver, add, delivered } = await prepare()
-  const { url } = (await catalog.webhooks())[0] ?? { url: '' }
+  const { url } = (await catalog.listWebhooks())[0] ?? { url: '' }
   const others = Array.from({ length: 9 }, () => newWebhookId())
   for (const id of others)
     await catalog.addWebhook({
@@ -266,7 +266,7 @@ test('WH12 the webhooks of a bucket that are served later do not wait for the ne
   let searches = 0
   deliver({
     ...catalog,
-    webhookBuckets: () => (++searches === 1 ? catalog.webhookBuckets() : released.promise),
+    listWebhookBuckets: () => (++searches === 1 ? catalog.listWebhookBuckets() : released.promise),
   })
   onTestFinished(() => released.resolve([]))
   await until('the second search waits', () => searches === 2)
@@ -328,17 +328,17 @@ test('WH4, WH5 changes of other kinds are passed by', async () => {
   await until('all arrive', () => delivered().length >= 5)
   expect(delivered()).toEqual(removed)
   expect(receiver.sent.map(({ items }) => items.length)).toEqual([3, 2])
-  await until('both are stored', async () => (await catalog.webhookDeliveries(id)).length === 2)
+  await until('both are stored', async () => (await catalog.listWebhookDeliveries(id)).length === 2)
   expect(await catalog.dueWebhooks('one', Date.now() + minute, 9)).toEqual([])
 })
 
 test('WH4 a webhook for kinds that only a newer version knows delivers nothing', async () => {
   const { catalog, receiver, add, webhook, id } = await prepare({ kinds: ['archived', 'moved'] })
   await add(3)
-  const before = (await catalog.webhook(id))?.position
+  const before = (await catalog.findWebhook(id))?.position
   const { clock } = deliver(catalog)
   clock.ahead = minute
-  await until('the changes are passed by', async () => (await catalog.webhook(id))?.position !== before)
+  await until('the changes are passed by', async () => (await catalog.findWebhook(id))?.position !== before)
   expect(receiver.sent).toEqual([])
   // A copy of the data for that version keeps them.
   expect((await webhook())?.kinds).toEqual(['archived', 'moved'])
@@ -365,7 +365,7 @@ test('a change of another kind is not read before it is passed by', async () => 
   expect(calls.reads).toBe(0)
   clock.ahead = minute
   const { id } = (await webhook()) ?? {}
-  const position = async () => id && (await catalog.webhook(id))?.position
+  const position = async () => id && (await catalog.findWebhook(id))?.position
   const before = await position()
   await until('the position is stored', async () => (await position()) !== before)
 })

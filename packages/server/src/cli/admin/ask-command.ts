@@ -92,7 +92,7 @@ interface LinkRequest {
 async function createHere(config: Config, bucket: string, request: LinkRequest) {
   if (!config.gallery) throw withoutGallery()
   const { token, id } = await withCatalog(config, async (catalog) => {
-    if ((await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
+    if ((await catalog.findBucketNamed(bucket)) === null) throw unknownBucket(bucket)
     return issueToken(catalog, { ...request, bucket, scopes: ['media:write'], now: Date.now() })
   })
   return { token, id, page: `${config.baseUrl ?? defaultBaseUrl(config.host, config.port)}/upload` }

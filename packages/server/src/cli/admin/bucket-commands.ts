@@ -183,7 +183,7 @@ Options:
 
   async run(args, { config, print, report }) {
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
-    const buckets = await withCatalog(config, (catalog) => catalog.buckets())
+    const buckets = await withCatalog(config, (catalog) => catalog.listBuckets())
     if (values.json) {
       for (const bucket of buckets) print(jsonLine(toJson(bucket)))
       return
@@ -263,7 +263,7 @@ ${bucketHelp}`,
     const bucket = await withCatalog(config, async (catalog) => {
       if (!(await catalog.setBucket(name, settings))) return null
       if (settings.isPrivate) await ensureSigningKey(catalog, Date.now())
-      return await catalog.bucketNamed(name)
+      return await catalog.findBucketNamed(name)
     })
     if (bucket === null) throw unknownBucket(name)
     report(`Settings of the bucket "${name}": ${formatBucketSettings(settings)}.`)

@@ -28,7 +28,7 @@ Options:
     if (name === undefined || more.length > 0)
       throw new UsageError('bucket delete takes one NAME. See: mediabucket bucket list')
     await withCatalog(config, async (catalog) => {
-      const bucket = await catalog.bucketNamed(name)
+      const bucket = await catalog.findBucketNamed(name)
       if (bucket === null) throw unknownBucket(name)
       await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
       if (!values.yes) await requireConfirmation(bucket)

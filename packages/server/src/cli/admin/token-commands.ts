@@ -60,7 +60,7 @@ ${limitOptionsHelp}`,
     }
     const { token, id } = await withNewCatalog({ config, report }, async (catalog) => {
       const issued = await issueToken(catalog, request)
-      if (issued.isNewBucket) report(newBucketReport(bucket, await catalog.buckets()))
+      if (issued.isNewBucket) report(newBucketReport(bucket, await catalog.listBuckets()))
       return issued
     })
     report(
@@ -120,8 +120,9 @@ Options:
     })
     const { bucket } = values
     const tokens = await withCatalog(config, async (catalog) => {
-      if (bucket !== undefined && (await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
-      return catalog.tokens(bucket)
+      if (bucket !== undefined && (await catalog.findBucketNamed(bucket)) === null)
+        throw unknownBucket(bucket)
+      return catalog.listTokens(bucket)
     })
     const now = Date.now()
     if (values.json) {
@@ -251,13 +252,13 @@ const tokenText = ({ id, name, bucket }: TokenRecord): string =>
 
 /** Finds a token by its id, else by its name: the one of the state, or the only one. Throws CommandError. */
 async function findToken(
-  catalog: Pick<Catalog, 'tokens' | 'bucketNamed'>,
+  catalog: Pick<Catalog, 'listTokens' | 'findBucketNamed'>,
   idOrName: string,
   bucket: string | undefined,
   hasState: (token: TokenRecord) => boolean,
 ): Promise<TokenRecord> {
-  if (bucket !== undefined && (await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
-  const tokens = await catalog.tokens(bucket)
+  if (bucket !== undefined && (await catalog.findBucketNamed(bucket)) === null) throw unknownBucket(bucket)
+  const tokens = await catalog.listTokens(bucket)
   const named = tokens.filter(({ name }) => name === idOrName)
   const active = named.filter(hasState)
   const matches = [tokens.filter(({ id }) => id === idOrName), active, named].find((all) => all.length > 0)

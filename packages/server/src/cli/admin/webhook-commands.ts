@@ -100,7 +100,7 @@ const withWebhook = <T>(
   }) => Promise<T>,
 ): Promise<T> =>
   withCatalog(config, async (catalog) => {
-    const webhook = isWebhookId(id) ? await catalog.webhook(id) : null
+    const webhook = isWebhookId(id) ? await catalog.findWebhook(id) : null
     if (webhook === null)
       throw new CommandError(`there is no webhook "${id}". See: mediabucket webhook list`, exitCodes.notFound)
     try {
@@ -152,7 +152,7 @@ ${settingHelp}`,
         'webhook create needs --bucket NAME and --url URL. See: mediabucket webhook create --help',
       )
     const { id, secret } = await withCatalog(config, async (catalog) => {
-      const bucket = await catalog.bucketNamed(name)
+      const bucket = await catalog.findBucketNamed(name)
       if (bucket === null) throw unknownBucket(name)
       return operationsOf(config, catalog).create(bucket.id, { url, kinds, batch })
     })
@@ -178,10 +178,10 @@ Options:
     })
     const { bucket: name } = values
     const webhooks = await withCatalog(config, async (catalog) => {
-      if (name === undefined) return catalog.webhooks()
-      const bucket = await catalog.bucketNamed(name)
+      if (name === undefined) return catalog.listWebhooks()
+      const bucket = await catalog.findBucketNamed(name)
       if (bucket === null) throw unknownBucket(name)
-      return catalog.webhooks(bucket.id)
+      return catalog.listWebhooks(bucket.id)
     })
     if (values.json) {
       for (const webhook of webhooks) print(jsonLine({ ...webhookObject(webhook), bucket: webhook.bucket }))

@@ -32,13 +32,13 @@ import {
 export interface BucketCatalog {
   bucket(id: BucketId): Promise<Bucket | null>
 
-  bucketNamed(name: string): Promise<NamedBucket | null>
+  findBucketNamed(name: string): Promise<NamedBucket | null>
 
   /** The bucket and its trash in one state, without what has expired. Null if there is no such bucket. Throws Fault `catalog-busy` if reads pass by too many of it. */
-  bucketWithTrash(id: BucketId): Promise<BucketWithTrash | null>
+  findBucketWithTrash(id: BucketId): Promise<BucketWithTrash | null>
 
   /** By name. The figures are exact; it takes a second for some hundred thousand expired items. */
-  buckets(): Promise<readonly BucketWithTrash[]>
+  listBuckets(): Promise<readonly BucketWithTrash[]>
 
   hasPrivateBuckets(): Promise<boolean>
 
@@ -175,7 +175,7 @@ export function bucketWithTrashOf(row: Row): BucketWithTrash {
   }
 }
 
-export const bucketNamed = (name: string): Query<NamedBucket | null> =>
+export const findBucketNamed = (name: string): Query<NamedBucket | null> =>
   first(
     (row) => ({ ...bucketOf(row), id: bucketIdOf(row, bucketColumnCount) }),
     `SELECT ${bucketColumns}, id FROM buckets WHERE name = $1 AND id > 0`,

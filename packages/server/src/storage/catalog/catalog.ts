@@ -5,8 +5,8 @@ import type { Audited } from './audit-events.ts'
 import { type EventCatalog, recordEvents, removeEvents } from './audit-log.ts'
 import {
   type BucketCatalog,
-  bucketNamed,
   createBucket,
+  findBucketNamed,
   hasPrivateBuckets,
   listBuckets,
   setBucket,
@@ -26,7 +26,7 @@ import {
   labelItems,
   setPreview,
 } from './items.ts'
-import { addKey, type KeyCatalog, removeKey } from './keys.ts'
+import { addSigningKey, type KeyCatalog, removeSigningKey } from './keys.ts'
 import { type LabelCatalog, listLabels } from './labels.ts'
 import type { AddedItem, BucketId, DeletedChunk, RemovedItems } from './records.ts'
 import type { Query, Work } from './statements.ts'
@@ -82,9 +82,9 @@ import {
   createUpload,
   declareLength,
   expiredUploads,
-  findParts,
-  findPieces,
   findUpload,
+  findUploadParts,
+  findUploadPieces,
   finishUpload,
   moveUpload,
   removeUpload,
@@ -97,8 +97,8 @@ import {
 import {
   claimWebhook,
   dueWebhooks,
-  listDeliveries,
   listWebhookBuckets,
+  listWebhookDeliveries,
   recordAttempt,
   recordManualDelivery,
   releaseWebhooks,
@@ -236,7 +236,7 @@ function createCatalog(
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
     removeItems: (bucketId, ids, by, now = Date.now()) =>
       applyTo(bucketId, { kind: 'remove-items', input: signed({ bucketId, ids, now }, by) }),
-    unreadTaken: (after, limit) => query(listUnreadTaken(after, limit)),
+    listUnreadTaken: (after, limit) => query(listUnreadTaken(after, limit)),
     setTaken: (bucketId, id, taken) =>
       applyTo(bucketId, { kind: 'set-taken', input: { bucketId, id, taken } }),
     setPreview: (bucketId, id, preview) =>
@@ -246,9 +246,9 @@ function createCatalog(
 
     labelItems: (bucketId, ids, changes, by) =>
       applyTo(bucketId, { kind: 'label-items', input: signed({ bucketId, ids, changes }, by) }),
-    labelKeys: (bucketId, key, limits) => query(listLabels(bucketId, key, limits)),
+    listLabels: (bucketId, key, limits) => query(listLabels(bucketId, key, limits)),
 
-    trash: (bucketId, after, limit, now = Date.now()) => query(listTrash(bucketId, after, limit, now)),
+    listTrash: (bucketId, after, limit, now = Date.now()) => query(listTrash(bucketId, after, limit, now)),
     restoreItems: (bucketId, ids, by, now = Date.now()) =>
       applyTo(bucketId, { kind: 'restore-items', input: signed({ bucketId, ids, now }, by) }),
     purgeItems: (bucketId, ids, by) =>
@@ -262,9 +262,9 @@ function createCatalog(
         input: signed({ bucketId, now, limit: expiryLimit }, actor && service),
       }),
 
-    bucketNamed: (name) => query(bucketNamed(name)),
-    bucketWithTrash: (id) => query(findBucketWithTrash(id)),
-    buckets: () => query(listBuckets()),
+    findBucketNamed: (name) => query(findBucketNamed(name)),
+    findBucketWithTrash: (id) => query(findBucketWithTrash(id)),
+    listBuckets: () => query(listBuckets()),
     hasPrivateBuckets: async () => (await query(hasPrivateBuckets())) ?? false,
     createBucket: (name, settings, createdAt, by) =>
       apply({ kind: 'create-bucket', input: signed({ name, settings, createdAt }, by) }),
@@ -274,9 +274,9 @@ function createCatalog(
       applyTo(id, { kind: 'delete-bucket-chunk', input: signed({ id, limit, now }, by) }),
 
     newUserGrant: (bucket, id) => query(newUserGrant(bucket, id)),
-    token: (id) => query(findToken(id)),
+    findToken: (id) => query(findToken(id)),
     tokensAfter: (bucketId, after, limit) => query(tokensAfter(bucketId, after, limit)),
-    tokens: (bucket) => query(listTokens(bucket)),
+    listTokens: (bucket) => query(listTokens(bucket)),
     addToken: (token, by) => apply({ kind: 'add-token', input: signed(token, by) }),
     addUser: (user, newBucket, by) => apply({ kind: 'add-user', input: signed({ user, newBucket }, by) }),
     createBucketWithToken: (token, by) =>
@@ -291,10 +291,10 @@ function createCatalog(
     addSigningKey: (key, onlyFirst) => apply({ kind: 'add-key', input: signed({ key, onlyFirst }) }),
     removeSigningKey: (id) => apply({ kind: 'remove-key', input: signed({ id }) }),
 
-    upload: (id) => query(findUpload(id)),
+    findUpload: (id) => query(findUpload(id)),
     uploadOfItem: (id) => query(uploadOfItem(id)),
-    uploadParts: (id) => query(findParts(id)),
-    uploadPieces: (id) => query(findPieces(id)),
+    findUploadParts: (id) => query(findUploadParts(id)),
+    findUploadPieces: (id) => query(findUploadPieces(id)),
     unfinishedUploads: () => query(unfinishedUploads()),
     expiredUploads: (now, limit, after = null) => query(expiredUploads(now, limit, after)),
     uploadsOf: (bucketId) => query(uploadsOf(bucketId)),
@@ -321,8 +321,8 @@ function createCatalog(
     watchChanges: bell.watch,
     removeChanges: (before, limit) => apply({ kind: 'remove-changes', input: { before, limit } }),
 
-    webhooks: (bucketId) => query(listWebhooks(bucketId ?? null)),
-    webhook: (id) => query(findWebhook(id, Date.now())),
+    listWebhooks: (bucketId) => query(listWebhooks(bucketId ?? null)),
+    findWebhook: (id) => query(findWebhook(id, Date.now())),
     addWebhook: (webhook, by) => apply({ kind: 'add-webhook', input: signed({ webhook }, by) }),
     setWebhook: (ofBucket, id, settings, by) =>
       apply({ kind: 'set-webhook', input: signed({ ofBucket, id, settings }, by) }),
@@ -330,8 +330,8 @@ function createCatalog(
       apply({ kind: 'rotate-webhook-secret', input: signed({ ofBucket, id, secret, replacedUntil }, by) }),
     removeWebhook: (ofBucket, id, by) =>
       apply({ kind: 'remove-webhook', input: signed({ ofBucket, id }, by) }),
-    webhookDeliveries: (id) => query(listDeliveries(id)),
-    webhookBuckets: () => query(listWebhookBuckets()),
+    listWebhookDeliveries: (id) => query(listWebhookDeliveries(id)),
+    listWebhookBuckets: () => query(listWebhookBuckets()),
     dueWebhooks: (owner, now, limit, except = []) => query(dueWebhooks(owner, now, limit, except)),
     claimWebhook: (id, owner, lifetime) => apply({ kind: 'claim-webhook', input: { id, owner, lifetime } }),
     releaseWebhooks: (owner) => apply({ kind: 'release-webhooks', input: { owner } }),
@@ -340,13 +340,13 @@ function createCatalog(
       apply({ kind: 'record-manual-delivery', input: { id, delivery } }),
 
     addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
-    intents: () => query(listIntents()),
+    listIntents: () => query(listIntents()),
     expiredIntents: () => query(expiredIntents()),
     retireIntents: (ids) => apply({ kind: 'retire-intents', input: { ids } }),
     clearIntents: (ids) => apply({ kind: 'clear-intents', input: { ids } }),
     findUnreferenced: (ids) => query(findUnreferenced(ids)),
     itemsNamed: (ids) => query(itemsNamed(ids)),
-    tombstones: () => query(listTombstones()),
+    listTombstones: () => query(listTombstones()),
     removableBlobs: (ids) => query(removableBlobs(ids)),
     clearTombstones: (ids) => apply({ kind: 'clear-tombstones', input: { ids } }),
     blobsIdentity: () => query(blobsIdentity()),
@@ -377,8 +377,8 @@ export const sharedChanges = {
   'restore-token': restoreToken,
   'revoke-token': revokeToken,
   'touch-token': touchToken,
-  'add-key': addKey,
-  'remove-key': removeKey,
+  'add-key': addSigningKey,
+  'remove-key': removeSigningKey,
   'add-items-once': addItemsOnce,
   'add-limited-items': addLimitedItems,
   'forget-requests': forgetRequests,

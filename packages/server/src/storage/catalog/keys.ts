@@ -33,7 +33,7 @@ export const listKeys = (): Query<SigningKey[]> =>
   all(readKey, 'SELECT id, secret, created_at FROM signing_keys ORDER BY number')
 
 /** As KeyCatalog.addSigningKey. */
-export function* addKey({
+export function* addSigningKey({
   key: { id, secret, createdAt },
   onlyFirst,
   by,
@@ -51,7 +51,7 @@ export function* addKey({
 const tableLock = { sqlite: null, postgres: 'LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE' }
 
 /** As KeyCatalog.removeSigningKey. */
-export function* removeKey({ id, by }: Audited & { readonly id: string }): Work<boolean> {
+export function* removeSigningKey({ id, by }: Audited & { readonly id: string }): Work<boolean> {
   const isRemoved = (yield* change('DELETE FROM signing_keys WHERE id = $1', id)) === 1
   if (isRemoved) yield* record(by, (by) => keyEvent('key-remove', id, by))
   return isRemoved
@@ -60,7 +60,7 @@ export function* removeKey({ id, by }: Audited & { readonly id: string }): Work<
 /** Replaces all keys. */
 export function* replaceKeys(keys: readonly SigningKey[]): Work<void> {
   yield* change('DELETE FROM signing_keys')
-  for (const key of keys) yield* addKey({ key, onlyFirst: false })
+  for (const key of keys) yield* addSigningKey({ key, onlyFirst: false })
 }
 
 const keyEvent = (action: 'key-create' | 'key-remove', id: string, by: Actor): AuditEvent => ({

@@ -29,7 +29,7 @@ interface LabelLimits {
 /** The labels of the catalog. */
 export interface LabelCatalog {
   /** The keys of the labels of a bucket in their order, or one of them, each with its most frequent values. */
-  labelKeys(bucketId: BucketId, key: string | null, limits: LabelLimits): Promise<readonly LabelKey[]>
+  listLabels(bucketId: BucketId, key: string | null, limits: LabelLimits): Promise<readonly LabelKey[]>
 }
 
 /** What the index has of an item. */

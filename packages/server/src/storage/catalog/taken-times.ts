@@ -34,7 +34,7 @@ export interface TakenAt {
  */
 export interface TakenTimeCatalog {
   /** Up to `limit` items that were not read, those after this one. Takes no time if there are none. */
-  unreadTaken(after: UnreadItem | null, limit: number): Promise<readonly UnreadItem[]>
+  listUnreadTaken(after: UnreadItem | null, limit: number): Promise<readonly UnreadItem[]>
 
   /**
    * Records that the bytes were read, and the time that they have, which is a change of the item. The bucket may not keep times: then it is

@@ -101,13 +101,13 @@ export interface TokenCatalog {
    */
   rotateToken(bucketId: BucketId, grantor: TokenId, successor: TokenSuccessor, by?: Actor): Promise<boolean>
 
-  token(id: TokenId): Promise<TokenRecord | null>
+  findToken(id: TokenId): Promise<TokenRecord | null>
 
   /** Tokens of the bucket in the order of their creation, from that after `after` on; null begins with the first. */
   tokensAfter(bucketId: BucketId, after: TokenId | null, limit: number): Promise<readonly TokenRecord[]>
 
   /** All tokens, or those of one bucket, oldest first; without their hashes. */
-  tokens(bucket?: string): Promise<readonly TokenRecord[]>
+  listTokens(bucket?: string): Promise<readonly TokenRecord[]>
 
   /** False if there is no such token. A second revocation keeps the first time. */
   revokeToken(id: TokenId, at: number, by?: Actor): Promise<boolean>

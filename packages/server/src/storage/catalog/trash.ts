@@ -58,7 +58,7 @@ export interface TrashCatalog {
    * Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. Ends early if it
    * would pass by too many items that have expired.
    */
-  trash(bucketId: BucketId, after: number | null, limit: number, now?: number): Promise<TrashedItems>
+  listTrash(bucketId: BucketId, after: number | null, limit: number, now?: number): Promise<TrashedItems>
 
   /** Buckets whose trash has items that expired at `now` or before. */
   expiringTrashes(now: number): Promise<readonly BucketId[]>

@@ -29,7 +29,7 @@ export interface UpkeepCatalog {
    */
   addIntents(ids: readonly ItemId[], lifetime: number): Promise<void>
 
-  intents(): Promise<readonly ItemId[]>
+  listIntents(): Promise<readonly ItemId[]>
 
   /** The ids of intents whose deadline has passed. */
   expiredIntents(): Promise<readonly ItemId[]>
@@ -50,7 +50,7 @@ export interface UpkeepCatalog {
   itemsNamed(ids: readonly ItemId[]): Promise<readonly ItemId[]>
 
   /** Ids of removed items whose bytes or variants may still exist in the blob store. */
-  tombstones(): Promise<readonly ItemId[]>
+  listTombstones(): Promise<readonly ItemId[]>
 
   /**
    * Of these ids, those that have a tombstone and that no item, unfinished upload or current intent names: their bytes may be removed. No item

@@ -86,7 +86,7 @@ export interface UploadCatalog {
   createUpload(upload: NewUpload): Promise<void>
 
   /** Null also for an unfinished upload that names an item: its bytes are those of the item. */
-  upload(id: UploadId): Promise<Upload | null>
+  findUpload(id: UploadId): Promise<Upload | null>
 
   /** The finished upload that has become this item; null if there is none, or if it has expired and was removed. */
   uploadOfItem(id: ItemId): Promise<Upload | null>
@@ -98,10 +98,10 @@ export interface UploadCatalog {
   moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
 
   /** What a remote blob store holds of an upload; null if there is no such unfinished upload. */
-  uploadParts(id: UploadId): Promise<UploadParts | null>
+  findUploadParts(id: UploadId): Promise<UploadParts | null>
 
   /** The bytes of the upload that are in the catalog, in order. They follow the bytes of its parts. */
-  uploadPieces(id: UploadId): Promise<Uint8Array[]>
+  findUploadPieces(id: UploadId): Promise<Uint8Array[]>
 
   /** Records the id of the multipart upload, unless one is recorded. Returns the recorded one; null as uploadParts. */
   beginParts(id: UploadId, multipart: string): Promise<string | null>
@@ -189,7 +189,7 @@ export const uploadsOf = (bucketId: BucketId): Query<Upload[]> =>
   all(readUpload, `${uploadRows} WHERE bucket_id = $1`, bucketId)
 
 /** As UploadCatalog.uploadParts. */
-export function* findParts(id: UploadId): Query<UploadParts | null> {
+export function* findUploadParts(id: UploadId): Query<UploadParts | null> {
   // One statement, and so one snapshot.
   const rows = yield* all(
     (row) => ({
@@ -206,7 +206,7 @@ export function* findParts(id: UploadId): Query<UploadParts | null> {
     : { multipart: upload.multipart, parts: rows.flatMap(({ part }) => part) }
 }
 
-export const findPieces = (id: UploadId): Query<Uint8Array[]> =>
+export const findUploadPieces = (id: UploadId): Query<Uint8Array[]> =>
   all((row) => bytes(row, 0), 'SELECT bytes FROM upload_pieces WHERE upload_id = $1 ORDER BY number', id)
 
 // Only the functions below write the rows of uploads. They also update the reservations of the bucket.

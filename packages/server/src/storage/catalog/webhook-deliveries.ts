@@ -72,10 +72,10 @@ type AttemptOutcome =
 /** The deliveries of webhooks. */
 export interface WebhookDeliveryCatalog {
   /** The last deliveries of a webhook, latest first. */
-  webhookDeliveries(id: WebhookId): Promise<readonly StoredDelivery[]>
+  listWebhookDeliveries(id: WebhookId): Promise<readonly StoredDelivery[]>
 
   /** The buckets with webhooks that are switched on. */
-  webhookBuckets(): Promise<readonly BucketId[]>
+  listWebhookBuckets(): Promise<readonly BucketId[]>
 
   /**
    * Up to `limit` webhooks with a delivery to make or changes to pass by, for which no other owner has a lease: the one that waits longest
@@ -204,7 +204,7 @@ function readDelivery(row: Row): StoredDelivery {
   }
 }
 
-export const listDeliveries = (id: WebhookId): Query<StoredDelivery[]> =>
+export const listWebhookDeliveries = (id: WebhookId): Query<StoredDelivery[]> =>
   all(
     readDelivery,
     `SELECT webhook_deliveries.number, ${deliveryColumns} FROM webhook_deliveries

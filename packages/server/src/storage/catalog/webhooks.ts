@@ -79,9 +79,9 @@ export interface NewWebhook extends WebhookSettings {
 /** The webhooks of the catalog. */
 export interface WebhookCatalog {
   /** Those of a bucket, or all, in the order of their creation. */
-  webhooks(bucketId?: BucketId): Promise<readonly Webhook[]>
+  listWebhooks(bucketId?: BucketId): Promise<readonly Webhook[]>
 
-  webhook(id: WebhookId): Promise<WebhookReader | null>
+  findWebhook(id: WebhookId): Promise<WebhookReader | null>
 
   /** Adds a webhook that delivers the changes after this one. Throws Fault `webhooks-too-many`. */
   addWebhook(webhook: NewWebhook, by?: Actor): Promise<void>

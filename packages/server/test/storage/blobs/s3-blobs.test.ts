@@ -79,7 +79,7 @@ describe('S3', () => {
         plainChunk(0, chunksOf(bytes.subarray(0, half), 65_536)),
       )
       expect(first).toMatchObject({ size: half, isRecorded: true })
-      expect(await opened.catalog.upload(upload.id)).toMatchObject({ offset: half })
+      expect(await opened.catalog.findUpload(upload.id)).toMatchObject({ offset: half })
       await other.partialUploads.append(upload, plainChunk(half, chunksOf(bytes.subarray(half), 65_536)))
       const received = await other.partialUploads.complete(upload.id, total, upload.itemId)
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
@@ -156,7 +156,7 @@ describe('S3', () => {
         },
       })
       expect(asked).toEqual(['bytes', 'expiry'])
-      expect(await opened.catalog.upload(upload.id)).toMatchObject({ offset: 1_000, expiresAt })
+      expect(await opened.catalog.findUpload(upload.id)).toMatchObject({ offset: 1_000, expiresAt })
     })
 
     test('R6 chunks of the length of a part are stored in the store, and none of their bytes in the catalog', async () => {
@@ -171,8 +171,8 @@ describe('S3', () => {
           plainChunk(from, chunksOf(bytes.subarray(from, from + part), 65_536)),
         )
       expect(await append(0)).toMatchObject({ size: part, isRecorded: true })
-      expect(await catalog.uploadPieces(upload.id)).toEqual([])
-      expect(await catalog.uploadParts(upload.id)).toMatchObject({ parts: [{ number: 1, size: part }] })
+      expect(await catalog.findUploadPieces(upload.id)).toEqual([])
+      expect(await catalog.findUploadParts(upload.id)).toMatchObject({ parts: [{ number: 1, size: part }] })
       await append(part)
       const received = await store.partialUploads.complete(upload.id, bytes.length, upload.itemId)
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())

@@ -9,12 +9,14 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       expect(await catalog.createBucket('b', { maxItems: 1, maxBytes: null }, 1)).toBe(true)
       expect(await catalog.createBucket('b', { maxItems: 9, maxBytes: 9 }, 2)).toBe(false)
-      expect(await catalog.buckets()).toMatchObject([{ name: 'b', items: 0, maxItems: 1, maxBytes: null }])
-      const created = await catalog.bucketNamed('b')
+      expect(await catalog.listBuckets()).toMatchObject([
+        { name: 'b', items: 0, maxItems: 1, maxBytes: null },
+      ])
+      const created = await catalog.findBucketNamed('b')
       expect(created).toMatchObject({ name: 'b', maxItems: 1 })
       await catalog.addToken(newToken('t', { bucket: 'b' }))
       expect(await catalog.findGrant(hashOf('t'))).toMatchObject({ bucketId: created?.id })
-      expect(await catalog.bucketNamed('nobody')).toBeNull()
+      expect(await catalog.findBucketNamed('nobody')).toBeNull()
     })
 
     test('H1 every process reads whether a bucket is private, with its items and its tokens', async () => {
@@ -24,7 +26,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       await catalog.addItems(id, inBlobStore([item]))
       await catalog.addItems(open, inBlobStore([shown]))
       const state = async () => ({
-        settings: [(await other.bucket(id))?.isPrivate, (await other.bucketNamed('b'))?.signedPages],
+        settings: [(await other.bucket(id))?.isPrivate, (await other.findBucketNamed('b'))?.signedPages],
         item: [(await other.item(item.id))?.isPrivate, (await other.item(shown.id))?.isPrivate],
         served: await other.servability([item.id, shown.id]),
         signs: [
@@ -54,7 +56,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       await catalog.setBucket('b', { isPrivate: false })
       expect(await state()).toEqual({ ...plain, settings: [false, true], served: ['renamed', 'servable'] })
       expect(await catalog.createBucket('made', { isPrivate: true }, 1)).toBe(true)
-      expect(await catalog.bucketNamed('made')).toMatchObject({ isPrivate: true, signedPages: false })
+      expect(await catalog.findBucketNamed('made')).toMatchObject({ isPrivate: true, signedPages: false })
     })
 
     test('of processes that create the same bucket with a token, one succeeds', async () => {
@@ -65,7 +67,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
         ),
       )
       expect(created.filter(Boolean)).toHaveLength(1)
-      expect((await catalog.tokens()).map(({ id, bucket }) => [id, bucket])).toEqual([
+      expect((await catalog.listTokens()).map(({ id, bucket }) => [id, bucket])).toEqual([
         [`t${created.indexOf(true)}`, 'b'],
       ])
     })
@@ -94,9 +96,9 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await catalog.uploadsOf(id)).toMatchObject([{ id: upload.id }])
       await other.removeUpload(upload.id)
       expect(await other.deleteBucketChunk(id, 3, 9)).toEqual({ items: 0, tombstones: [], isDeleted: true })
-      expect((await catalog.tombstones()).toSorted()).toEqual(ids.toSorted())
+      expect((await catalog.listTombstones()).toSorted()).toEqual(ids.toSorted())
       expect(await catalog.findGrant(hashOf('b'))).toBeNull()
-      expect((await catalog.buckets()).map(({ name }) => name)).toEqual(['kept'])
+      expect((await catalog.listBuckets()).map(({ name }) => name)).toEqual(['kept'])
       expect(await catalog.page(kept, 1)).toMatchObject({ total: 2 })
     })
 

@@ -62,8 +62,8 @@ test('F7, WH8 the webhooks of a copy begin with the message that changes may be 
   mkdirSync(to)
   await copySnapshot(join(from, 'catalog.db'), join(to, 'catalog.db'))
   const copy = await open(to)
-  expect(await copy.webhooks()).toEqual(await catalog.webhooks())
-  expect(await copy.webhook(id)).toMatchObject({ secrets: [secret], position: null, pending: null })
+  expect(await copy.listWebhooks()).toEqual(await catalog.listWebhooks())
+  expect(await copy.findWebhook(id)).toMatchObject({ secrets: [secret], position: null, pending: null })
   expect(await copy.dueWebhooks('two', 1, 9)).toMatchObject([{ id }])
 })
 
@@ -91,8 +91,8 @@ test('F7, Z6 a copy has items that were trashed, restored and purged during it i
 
   const copy = await open(to)
   expect(await allPages(copy, bucketId)).toEqual(await allPages(catalog, bucketId))
-  expect(await copy.trash(bucketId, null, 9)).toEqual(await catalog.trash(bucketId, null, 9))
-  expect(await copy.bucketWithTrash(bucketId)).toMatchObject({
+  expect(await copy.listTrash(bucketId, null, 9)).toEqual(await catalog.listTrash(bucketId, null, 9))
+  expect(await copy.findBucketWithTrash(bucketId)).toMatchObject({
     trashDays: 1,
     trash: { items: 2, bytes: 2_000 },
   })

@@ -89,7 +89,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       const many = (await catalog.findGrant(hashOf('b'))) ?? expect.unreachable()
       expect(() => listState(many)).toThrow(expect.objectContaining({ code: 'catalog-busy' }))
       // Commands show the numbers also where no service counts them.
-      expect(await catalog.buckets()).toMatchObject([{ name: 'b', items: 0, bytes: 0 }])
+      expect(await catalog.listBuckets()).toMatchObject([{ name: 'b', items: 0, bytes: 0 }])
     })
 
     test('E2 an item that was servable is not when it expires, although nothing was committed in between', async () => {
@@ -138,9 +138,9 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
         expect(counts).toMatchObject({ items: listed.length, bytes: model.length * 1_000 })
         const trashed = model.filter(({ trashedUntil }) => trashedUntil !== null)
         const trashState = { items: trashed.length, bytes: trashed.length * 1_000 }
-        expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({ trash: trashState })
+        expect(await catalog.findBucketWithTrash(bucketId)).toMatchObject({ trash: trashState })
         const shown = trashed.filter(({ trashedUntil }) => (trashedUntil ?? 0) > now)
-        const { rows } = await catalog.trash(bucketId, null, 99)
+        const { rows } = await catalog.listTrash(bucketId, null, 99)
         expect(new Set(rows.map(({ item, expiresAt }) => `${item.id} ${expiresAt}`))).toEqual(
           new Set(shown.map(({ id, trashedUntil }) => `${id} ${trashedUntil}`)),
         )
@@ -226,14 +226,14 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       if (!first || !second || !lasting) throw new Error('no items')
       await catalog.addItems(bucketId, items.map(withBytes))
       await catalog.removeItems(bucketId, [first, second, lasting], service, now)
-      const { rows: trashed } = await catalog.trash(bucketId, null, 9, now)
+      const { rows: trashed } = await catalog.listTrash(bucketId, null, 9, now)
       expect(trashed.map(({ expiresAt }) => expiresAt - now).toReversed()).toEqual([
         hour,
         2 * hour,
         30 * 24 * hour,
       ])
       expect(
-        (await catalog.trash(bucketId, null, 9, now + hour)).rows.map(({ item }) => item.id),
+        (await catalog.listTrash(bucketId, null, 9, now + hour)).rows.map(({ item }) => item.id),
       ).not.toContain(first)
       expect(await catalog.restoreItems(bucketId, [first, second], service, now + hour)).toEqual([second])
       expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: now + hour, total: 1 })
@@ -241,7 +241,7 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       expect((await catalog.expireItems(bucketId, now + 2 * hour)).ids).toEqual([second, first])
       expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 0 })
       expect(await catalog.bucket(bucketId)).toMatchObject({ bytes: 1_000 })
-      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({ trash: { items: 1, bytes: 1_000 } })
+      expect(await catalog.findBucketWithTrash(bucketId)).toMatchObject({ trash: { items: 1, bytes: 1_000 } })
     })
 
     test('E1, E3 many items expire in steps, and a resumable upload and the settings have an expiry', async () => {

@@ -187,7 +187,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       while (!steps.at(-1)) steps.push((await catalog.deleteBucketChunk(bucketId, 1, 1)).isDeleted)
       // 20 rows for each item of the limit: 44 changes and 25 keys, after the second item.
       expect(steps).toEqual([false, false, false, false, true])
-      expect(await catalog.bucketNamed('b')).toBeNull()
+      expect(await catalog.findBucketNamed('b')).toBeNull()
     })
 
     test('FE2 a reader that follows two writing processes sees each change once, in the order of the numbers', async () => {

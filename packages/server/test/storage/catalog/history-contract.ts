@@ -42,14 +42,14 @@ export function describeHistory(engine: string, fresh: Fresh): void {
       const [end, other] = [await endOf(catalog, bucketId), await endOf(catalog, elsewhere)]
       expect(await catalog.settleHistory([{ bucketId, number: end }])).toBe(false)
       expect(await catalog.settleHistory([{ bucketId: (bucketId + 9) as BucketId, number: 5 }])).toBe(false)
-      expect((await catalog.webhook(webhook))?.position).toBe(other)
+      expect((await catalog.findWebhook(webhook))?.position).toBe(other)
       expect(await catalog.hasHadRevision(elsewhere, other)).toBe(true)
 
       expect(await catalog.readChanges(bucketId, end + 1, 10)).toBeNull()
       for (const id of [bucketId, elsewhere])
         for (const number of [0, end, other]) expect(await catalog.readChanges(id, number, 10)).toBeNull()
       expect(await catalog.readChanges(elsewhere, 'start', 10)).toMatchObject({ changes: [], hasMore: false })
-      expect((await catalog.webhook(webhook))?.position).toBeNull()
+      expect((await catalog.findWebhook(webhook))?.position).toBeNull()
       expect(await catalog.hasHadRevision(elsewhere, other)).toBe(false)
       const renewed = await endOf(catalog, elsewhere)
       expect(await catalog.hasHadRevision(elsewhere, renewed)).toBe(true)

@@ -108,7 +108,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       await catalog.restoreItems(bucketId, some.slice(0, 10))
       await catalog.purgeItems(bucketId, some.slice(10, 15))
       expect(await inspection.bucketFaults()).toEqual([])
-      const keys = () => catalog.labelKeys(bucketId, null, { maxKeys: 9, maxValues: 9 })
+      const keys = () => catalog.listLabels(bucketId, null, { maxKeys: 9, maxValues: 9 })
       const before = await keys()
       await tamper('labels')
       expect((await inspection.bucketFaults()).map(({ what }) => what)).toEqual(['labels'])
@@ -186,7 +186,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await inspection.recount()).toHaveLength(2)
       expect(await inspection.bucketFaults()).toEqual([])
       for (const id of ids)
-        expect((await catalog.token(id))?.limits?.reserved).toEqual({ items: 1, bytes: 1_000 })
+        expect((await catalog.findToken(id))?.limits?.reserved).toEqual({ items: 1, bytes: 1_000 })
     })
 
     test('F1 items are read in batches, each once, across buckets and deleted items', async () => {
@@ -384,7 +384,7 @@ export function describeCopies(engine: string, fresh: () => Promise<Copied>): vo
       expect(copied.catalog.epoch).toBe(catalog.epoch)
       await copied.inspection.renew()
       expect(await copied.catalog.unfinishedUploads()).toEqual([])
-      expect(await copied.catalog.intents()).toEqual([])
+      expect(await copied.catalog.listIntents()).toEqual([])
       expect(await copied.inspection.bucketFaults()).toEqual([])
       const again = await openCopy()
       expect(again.catalog.epoch).not.toBe(catalog.epoch)

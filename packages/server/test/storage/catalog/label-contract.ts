@@ -96,7 +96,7 @@ export function describeLabels(engine: string, fresh: Fresh): void {
       })
       expect((await catalog.findGrant(hashOf('b')))?.revision).not.toBe(before?.revision)
       const limits = { maxKeys: 9, maxValues: 9 }
-      expect(await other.labelKeys(bucketId, null, limits)).toEqual([
+      expect(await other.listLabels(bucketId, null, limits)).toEqual([
         { key: 'album', values: [{ value: '43', items: 1 }] },
         { key: 'user', values: [{ value: '7', items: 2 }] },
       ])
@@ -111,9 +111,9 @@ export function describeLabels(engine: string, fresh: Fresh): void {
       })
       expect(await catalog.editItem(bucketId, item.id, { labels: many }, null)).toBe('full')
       await catalog.labelItems(bucketId, [bare.id], many)
-      const first = await catalog.labelKeys(bucketId, null, { maxKeys: 3, maxValues: 9 })
+      const first = await catalog.listLabels(bucketId, null, { maxKeys: 3, maxValues: 9 })
       expect(first.map(({ key }) => key)).toEqual(['album', 'k0', 'k1'])
-      expect(await catalog.labelKeys(bucketId, 'k0', limits)).toEqual([
+      expect(await catalog.listLabels(bucketId, 'k0', limits)).toEqual([
         { key: 'k0', values: [{ value: '', items: 1 }] },
       ])
     })
@@ -152,7 +152,7 @@ export function describeLabels(engine: string, fresh: Fresh): void {
       for (const { labels } of present)
         for (const label of Object.entries(labels ?? {}).map(String))
           counts.set(label, (counts.get(label) ?? 0) + 1)
-      const keys = await catalog.labelKeys(bucketId, null, { maxKeys: 9, maxValues: 9 })
+      const keys = await catalog.listLabels(bucketId, null, { maxKeys: 9, maxValues: 9 })
       const counted = keys.flatMap(({ key, values }) =>
         values.map(({ value, items }) => [`${key},${value}`, items] as const),
       )

@@ -77,10 +77,10 @@ async function expectReads(
   expect(await readAll(catalog, { ...everything, bucketId, name: ['harbour'] })).toEqual(listed)
   const counts = { items: total, bytes: model.length * 1_000 }
   expect(await catalog.bucket(bucketId)).toMatchObject(counts)
-  expect((await catalog.buckets()).find((bucket) => bucket.name === name)).toMatchObject(counts)
+  expect((await catalog.listBuckets()).find((bucket) => bucket.name === name)).toMatchObject(counts)
   const trash = { items: trashed.length, bytes: trashed.length * 1_000 }
-  expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({ ...counts, trash })
-  const { rows } = await catalog.trash(bucketId, null, 5_000)
+  expect(await catalog.findBucketWithTrash(bucketId)).toMatchObject({ ...counts, trash })
+  const { rows } = await catalog.listTrash(bucketId, null, 5_000)
   expect(new Set(rows.map(({ item }) => item.id))).toEqual(new Set(trashed.map(({ id }) => id)))
 }
 
@@ -194,21 +194,21 @@ export function describeManyExpired(engine: string, fresh: Fresh): void {
       vi.setSystemTime(Date.now() + 2 * hour)
       const parts: ItemId[][] = []
       for (let after: number | null = null; ; ) {
-        const { rows, examined } = await catalog.trash(bucketId, after, 50)
+        const { rows, examined } = await catalog.listTrash(bucketId, after, 50)
         parts.push(rows.map(({ item }) => item.id))
         after = examined
         if (after === null) break
       }
       expect(parts).toEqual([lasting.slice(0, 3), lasting.slice(3)])
-      expect((await catalog.trash(bucketId, null, 2)).rows.map(({ item }) => item.id)).toEqual(
+      expect((await catalog.listTrash(bucketId, null, 2)).rows.map(({ item }) => item.id)).toEqual(
         lasting.slice(0, 2),
       )
       const exact = { items: 0, bytes: 4_000, trash: { items: 4, bytes: 4_000 } }
-      expect(await catalog.buckets()).toMatchObject([exact])
-      await expect(catalog.bucketWithTrash(bucketId)).rejects.toMatchObject({ code: 'catalog-busy' })
+      expect(await catalog.listBuckets()).toMatchObject([exact])
+      await expect(catalog.findBucketWithTrash(bucketId)).rejects.toMatchObject({ code: 'catalog-busy' })
       while ((await catalog.expireItems(bucketId)).counted > 0);
-      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject(exact)
-      expect(await catalog.buckets()).toMatchObject([exact])
+      expect(await catalog.findBucketWithTrash(bucketId)).toMatchObject(exact)
+      expect(await catalog.listBuckets()).toMatchObject([exact])
     })
   })
 }

@@ -96,10 +96,10 @@ export function mediaObjectOf(engine: string, fresh: Fresh): void {
       await catalog.addItems(bucketId, inBlobStore([first, ...others, none, thrown]))
       await catalog.addItems(other, inBlobStore([removed]))
       await catalog.removeItems(bucketId, [thrown.id])
-      const unread = async () => (await catalog.unreadTaken(null, 10)).map(({ id }) => id)
-      const [start] = await catalog.unreadTaken(null, 1)
+      const unread = async () => (await catalog.listUnreadTaken(null, 10)).map(({ id }) => id)
+      const [start] = await catalog.listUnreadTaken(null, 1)
       expect(await unread()).toEqual([thrown.id, first.id, none.id, removed.id])
-      expect((await catalog.unreadTaken(start ?? null, 1)).map(({ id }) => id)).toEqual([first.id])
+      expect((await catalog.listUnreadTaken(start ?? null, 1)).map(({ id }) => id)).toEqual([first.id])
 
       const revision = async () => (await catalog.page(bucketId, 1)).revision
       const before = await revision()
@@ -184,9 +184,9 @@ export function mediaObjectOf(engine: string, fresh: Fresh): void {
       expect((await catalog.removeItems(bucketId, [gone.id])).ids).toEqual([])
       expect(await catalog.item(gone.id)).toBeNull()
       expect(await allPages(catalog, bucketId)).toEqual([kept.id])
-      expect(await catalog.tombstones()).toEqual([gone.id])
+      expect(await catalog.listTombstones()).toEqual([gone.id])
       await catalog.clearTombstones([gone.id])
-      expect(await catalog.tombstones()).toEqual([])
+      expect(await catalog.listTombstones()).toEqual([])
     })
 
     test('S8 the transaction that adds an item of the blob store removes its intent', async () => {
@@ -196,13 +196,13 @@ export function mediaObjectOf(engine: string, fresh: Fresh): void {
       if (!stored || !failed) throw new Error('no item')
       await catalog.addIntents([stored.id, failed.id], 1_000)
       await catalog.addIntents([failed.id], 1_000)
-      expect((await catalog.intents()).toSorted()).toEqual([stored.id, failed.id].toSorted())
+      expect((await catalog.listIntents()).toSorted()).toEqual([stored.id, failed.id].toSorted())
       await expect(catalog.addItems(99 as BucketId, inBlobStore([stored]))).rejects.toThrow()
-      expect(await catalog.intents()).toHaveLength(2)
+      expect(await catalog.listIntents()).toHaveLength(2)
       await catalog.addItems(bucketId, inBlobStore([stored]))
-      expect(await catalog.intents()).toEqual([failed.id])
+      expect(await catalog.listIntents()).toEqual([failed.id])
       await catalog.clearIntents([failed.id, stored.id])
-      expect(await catalog.intents()).toEqual([])
+      expect(await catalog.listIntents()).toEqual([])
     })
 
     test('S8 an intent is retired after its deadline, unless an item, a tombstone or an unfinished upload has its id', async () => {
@@ -267,7 +267,7 @@ export function mediaObjectOf(engine: string, fresh: Fresh): void {
         ids: [picture.id],
         tombstones: [picture.id],
       })
-      expect(await catalog.tombstones()).toEqual([picture.id])
+      expect(await catalog.listTombstones()).toEqual([picture.id])
       for (const id of ids) expect(id && (await catalog.content(id))).toBeNull()
       const next = newItem()
       await catalog.addItems(bucketId, [withBytes(next)])
@@ -307,7 +307,7 @@ export function mediaObjectOf(engine: string, fresh: Fresh): void {
       expect(await allPages(catalog, mine)).toEqual([])
       expect(await catalog.removeItems(mine, [item.id])).toEqual({ ids: [], tombstones: [] })
       expect(await allPages(catalog, theirs)).toEqual([item.id])
-      expect(await catalog.tombstones()).toEqual([])
+      expect(await catalog.listTombstones()).toEqual([])
     })
 
     test('the revision increases only with changes of the items', async () => {

@@ -37,7 +37,7 @@ describe('PostgreSQL: migrations', () => {
     const catalogs = await openSeveral(await freshDatabase(), 8)
     expect(new Set(catalogs.map(({ epoch }) => epoch)).size).toBe(1)
     await Promise.all(catalogs.map((catalog, index) => newBucket(catalog, `bucket ${index}`)))
-    expect(await catalogs[0]?.buckets()).toHaveLength(8)
+    expect(await catalogs[0]?.listBuckets()).toHaveLength(8)
   })
 
   test('O14 a check before a start changes nothing, and reads which bytes belong to the catalog', async () => {
@@ -180,7 +180,7 @@ describe('PostgreSQL: connections', () => {
     const url = (await freshDatabase()).replace('@', `@127.0.0.1:${port},`)
     const catalog = await openCatalog(url)
     await newBucket(catalog, 'b')
-    expect([await catalog.buckets(), attempts]).toMatchObject([[{ name: 'b' }], 1])
+    expect([await catalog.listBuckets(), attempts]).toMatchObject([[{ name: 'b' }], 1])
   })
 
   test('a number that JavaScript cannot represent is an error of its own, not a lost connection', async () => {

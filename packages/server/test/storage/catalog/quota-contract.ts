@@ -14,7 +14,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
         ...{ isPrivate: false, signedPages: false, removesMetadata: false, itemDays: null },
         trash: { items: 0, bytes: 0 },
       }
-      expect(await catalog.buckets()).toEqual([
+      expect(await catalog.listBuckets()).toEqual([
         { name: 'a', items: 0, bytes: 0, ...unlimited },
         { name: 'b', items: 0, bytes: 0, ...unlimited },
       ])

@@ -165,7 +165,7 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
   'claim-webhook': (catalog, { webhookId }) => catalog.claimWebhook(webhookId, 'owner', 1),
   'release-webhooks': (catalog) => catalog.releaseWebhooks('owner'),
   'record-attempt': async (catalog, { webhookId }) => {
-    const from = (await catalog.webhook(webhookId))?.position ?? null
+    const from = (await catalog.findWebhook(webhookId))?.position ?? null
     return catalog.recordAttempt({
       id: webhookId,
       owner: 'owner',

@@ -125,8 +125,8 @@ describe('SQLite: files', () => {
       () => catalog.page(bucketId, 99),
       () => catalog.page(-1 as never, 1).catch(() => null),
       () => catalog.item(item.id),
-      () => catalog.tokens(),
-      () => catalog.tombstones(),
+      () => catalog.listTokens(),
+      () => catalog.listTombstones(),
     ]
     for (const read of reads) {
       await read()

@@ -35,16 +35,20 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const user = (id: string, bucket = 'new') => newToken(id, { hash: hashOf('user'), scopes: [], bucket })
       expect(await catalog.addUser(user('a'), null)).toBe(false)
-      expect(await catalog.bucketNamed('new')).toBeNull()
+      expect(await catalog.findBucketNamed('new')).toBeNull()
       const added = ['b', 'c', 'd', 'e'].map((id, at) =>
         (at % 2 ? catalog : other).addUser(user(id), { maxItems: 5 }),
       )
       expect(await Promise.all(added)).toEqual([true, true, true, true])
-      expect(await catalog.tokens()).toHaveLength(1)
+      expect(await catalog.listTokens()).toHaveLength(1)
       expect(await catalog.addUser(user('f'), null)).toBe(true)
       expect((await catalog.findGrant(hashOf('user')))?.scopes).toEqual(new Set())
-      expect(await catalog.bucketNamed('new')).toMatchObject({ maxItems: 5, maxBytes: null, trashDays: 0 })
-      expect(await catalog.tokens('new')).toHaveLength(1)
+      expect(await catalog.findBucketNamed('new')).toMatchObject({
+        maxItems: 5,
+        maxBytes: null,
+        trashDays: 0,
+      })
+      expect(await catalog.listTokens('new')).toHaveLength(1)
     })
 
     test('T10 concurrent uploads of several processes stay within the limits of a token', async () => {
@@ -73,11 +77,11 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
       expect(refused).toHaveLength(13)
       for (const reason of refused) expect(reason).toMatchObject({ code: 'token-limit-exceeded' })
-      const { used, reserved } = (await catalog.token(limitedBy))?.limits ?? expect.unreachable()
+      const { used, reserved } = (await catalog.findToken(limitedBy))?.limits ?? expect.unreachable()
       expect(used.items + reserved.items).toBe(5)
-      expect(await catalog.token(limitedBy)).toMatchObject({ note: 'for you' })
+      expect(await catalog.findToken(limitedBy)).toMatchObject({ note: 'for you' })
       for (const { id } of await catalog.unfinishedUploads()) await catalog.removeUpload(id)
-      expect((await catalog.token(limitedBy))?.limits?.reserved).toEqual({ items: 0, bytes: 0 })
+      expect((await catalog.findToken(limitedBy))?.limits?.reserved).toEqual({ items: 0, bytes: 0 })
     })
 
     test('T10 a repeated request counts once, and a finished upload as what it has stored', async () => {
@@ -92,7 +96,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         await catalog.addItemsOnce(bucketId, [withBytes(item)], request, undefined, limitedBy)
       const upload = newUpload(bucketId, { limitedBy, length: 600 })
       await catalog.createUpload(upload)
-      const state = async () => (await catalog.token(limitedBy))?.limits
+      const state = async () => (await catalog.findToken(limitedBy))?.limits
       expect(await state()).toMatchObject({
         used: { items: 1, bytes: item.size },
         reserved: { items: 1, bytes: 600 },
@@ -132,9 +136,9 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       await catalog.addToken(newToken('a'))
       await expect(catalog.addToken(newToken('b', { hash: hashOf('a'), bucket: 'new' }))).rejects.toThrow()
       await expect(catalog.addToken(newToken('a', { hash: hashOf('b'), bucket: 'new' }))).rejects.toThrow()
-      expect(await catalog.tokens()).toHaveLength(1)
+      expect(await catalog.listTokens()).toHaveLength(1)
       await catalog.addToken(newToken('c'))
-      expect(await catalog.tokens('new')).toEqual([])
+      expect(await catalog.listTokens('new')).toEqual([])
     })
 
     test('A7 a token revoked in another process is revoked in the next lookup', async () => {
@@ -165,8 +169,8 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a', { scopes: [], expiresAt: 9_000 }))
       await catalog.addToken(newToken('b'))
-      expect(await catalog.token('a' as TokenId)).toEqual((await catalog.tokens())[0])
-      expect(await catalog.token('c' as TokenId)).toBeNull()
+      expect(await catalog.findToken('a' as TokenId)).toEqual((await catalog.listTokens())[0])
+      expect(await catalog.findToken('c' as TokenId)).toBeNull()
     })
 
     test('tokens are listed oldest first, of all buckets or of one, without their hashes', async () => {
@@ -174,9 +178,9 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       await catalog.addToken(newToken('young', { createdAt: 3_000 }))
       await catalog.addToken(newToken('work', { bucket: 'work', createdAt: 2_000, expiresAt: 9_000 }))
       await catalog.addToken(newToken('old', { createdAt: 1_000 }))
-      expect((await catalog.tokens()).map((token) => token.name)).toEqual(['old', 'work', 'young'])
-      expect((await catalog.tokens('holiday')).map((token) => token.name)).toEqual(['old', 'young'])
-      expect(await catalog.tokens('work')).toEqual([
+      expect((await catalog.listTokens()).map((token) => token.name)).toEqual(['old', 'work', 'young'])
+      expect((await catalog.listTokens('holiday')).map((token) => token.name)).toEqual(['old', 'young'])
+      expect(await catalog.listTokens('work')).toEqual([
         {
           id: 'work',
           bucket: 'work',
@@ -190,7 +194,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
           revokedAt: null,
         },
       ])
-      expect(await catalog.tokens('nobody')).toEqual([])
+      expect(await catalog.listTokens('nobody')).toEqual([])
     })
 
     test('T6 a token grants tokens of its bucket until it is revoked, also in another process', async () => {
@@ -200,7 +204,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       const bucketId = await bucketOf(catalog, 'a')
       const { bucket: _, ...granted } = newToken('b', { scopes: ['media:read'], expiresAt: 9_000 })
       await catalog.grantToken(bucketId, 'a' as TokenId, granted)
-      expect(await catalog.token('b' as TokenId)).toMatchObject({
+      expect(await catalog.findToken('b' as TokenId)).toMatchObject({
         bucket: 'holiday',
         name: 'b',
         scopes: ['media:read'],
@@ -216,7 +220,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       await expect(catalog.grantToken(bucketId, 'expired' as TokenId, another)).rejects.toMatchObject(refused)
       await other.revokeToken('a' as TokenId, 5_000)
       await expect(catalog.grantToken(bucketId, 'a' as TokenId, another)).rejects.toMatchObject(refused)
-      expect(await catalog.token('c' as TokenId)).toBeNull()
+      expect(await catalog.findToken('c' as TokenId)).toBeNull()
     })
 
     test('T8 a token has a successor while it is valid, and then expires at the end of the overlap', async () => {
@@ -231,7 +235,10 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         })
       await catalog.addToken(newToken('a', { scopes: ['media:read'], createdAt: 1_000, expiresAt: 8_000 }))
       expect(await rotate('a', 'a2', 7_000)).toBe(true)
-      const [first, second] = [await catalog.token('a' as TokenId), await catalog.token('a2' as TokenId)]
+      const [first, second] = [
+        await catalog.findToken('a' as TokenId),
+        await catalog.findToken('a2' as TokenId),
+      ]
       expect(first?.expiresAt).toBe(7_000)
       expect(second).toMatchObject({ name: 'a', scopes: ['media:read'], createdAt: 5_000, expiresAt: 90_000 })
       expect((await catalog.findGrant(hashOf('a2')))?.bucketId).toBe(bucketId)
@@ -239,7 +246,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       // An overlap never prolongs a token.
       await catalog.addToken(newToken('short', { expiresAt: 8_000 }))
       expect(await rotate('short', 'short2', 20_000)).toBe(true)
-      expect((await catalog.token('short' as TokenId))?.expiresAt).toBe(8_000)
+      expect((await catalog.findToken('short' as TokenId))?.expiresAt).toBe(8_000)
 
       await catalog.addToken(newToken('expired', { expiresAt: 5_000 }))
       await catalog.addToken(newToken('revoked'))
@@ -247,9 +254,9 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       await catalog.addToken(newToken('theirs', { bucket: 'work' }))
       for (const id of ['expired', 'revoked', 'theirs', 'unknown']) {
         expect(await rotate(id, `${id}2`, 20_000)).toBe(false)
-        expect(await catalog.token(`${id}2` as TokenId)).toBeNull()
+        expect(await catalog.findToken(`${id}2` as TokenId)).toBeNull()
       }
-      expect((await catalog.token('theirs' as TokenId))?.expiresAt).toBeNull()
+      expect((await catalog.findToken('theirs' as TokenId))?.expiresAt).toBeNull()
       await catalog.revokeToken(owner, 5_000)
       await expect(rotate('a2', 'b', 9_000)).rejects.toMatchObject({ code: 'token-revoked' })
     })

@@ -173,18 +173,18 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       const [before, after] = [await opened(from), await opened(to)]
       expect(await allPages(after, big)).toEqual(ids(kept))
       expect(await allPages(after, small)).toEqual(ids(few))
-      expect(await after.buckets()).toEqual(
-        (await before.buckets()).map((bucket) => ({ ...bucket, reservedItems: 0, reservedBytes: 0 })),
+      expect(await after.listBuckets()).toEqual(
+        (await before.listBuckets()).map((bucket) => ({ ...bucket, reservedItems: 0, reservedBytes: 0 })),
       )
       const trash = { items: thrown.length, bytes: thrown.reduce((sum, { size }) => sum + size, 0) }
-      expect(await after.bucketWithTrash(big)).toMatchObject({ trashDays: 3, trash })
-      expect(await after.trash(big, null, 99, now)).toEqual(await before.trash(big, null, 99, now))
-      expect(await after.tokens()).toEqual(await before.tokens())
+      expect(await after.findBucketWithTrash(big)).toMatchObject({ trashDays: 3, trash })
+      expect(await after.listTrash(big, null, 99, now)).toEqual(await before.listTrash(big, null, 99, now))
+      expect(await after.listTokens()).toEqual(await before.listTokens())
       expect(await after.signingKeys()).toEqual(keys)
       const { secret, id } = webhookOf(big)
-      expect(await after.webhooks()).toEqual(await before.webhooks())
+      expect(await after.listWebhooks()).toEqual(await before.listWebhooks())
       // The first message says that changes may be lost.
-      expect(await after.webhook(id)).toMatchObject({ secrets: [secret], position: null })
+      expect(await after.findWebhook(id)).toMatchObject({ secrets: [secret], position: null })
       expect(await after.findGrant(hashOf('small'))).toMatchObject({ bucketId: small, nextExpiry: expiry })
       expect(await after.findRepeated(request)).toEqual(few)
       expect(after.epoch).not.toBe(before.epoch)
@@ -256,7 +256,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await target.finish()
       await Promise.all([source.close(), target.close()])
       const catalog = await opened(to)
-      expect(await catalog.bucketNamed('small')).toMatchObject({ maxItems: 9 })
+      expect(await catalog.findBucketNamed('small')).toMatchObject({ maxItems: 9 })
       expect(await catalog.findGrant(hashOf('small'))).toMatchObject({ revokedAt: now })
       expect(await catalog.signingKeys()).toEqual(keys.slice(1))
     })
@@ -273,8 +273,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await source.close()
       await transfer(data)
       const catalog = await opened(data.to)
-      expect((await catalog.token(small))?.expiresAt).toBe(now + 5)
-      expect(await catalog.token('next' as TokenId)).toMatchObject({ name: 'small', expiresAt: null })
+      expect((await catalog.findToken(small))?.expiresAt).toBe(now + 5)
+      expect(await catalog.findToken('next' as TokenId)).toMatchObject({ name: 'small', expiresAt: null })
     })
 
     test('F3 an item whose bytes have another hash is reported, and marked as damaged', async () => {
@@ -342,7 +342,9 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await catalog.close()
       await expect(transfer(data)).rejects.toThrow(TransferError)
       const after = await opened(data.to)
-      expect((await after.buckets()).map(({ name: bucket, items }) => [bucket, items])).toEqual([['mine', 2]])
+      expect((await after.listBuckets()).map(({ name: bucket, items }) => [bucket, items])).toEqual([
+        ['mine', 2],
+      ])
     })
   })
 }

@@ -34,22 +34,22 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       expect(await other.findGrant(hashOf('b'))).toMatchObject({ total: 100 })
       expect((await other.findGrant(hashOf('b')))?.revision).toBeGreaterThan(revision)
       expect(await other.bucket(bucketId)).toMatchObject({ items: 100, bytes: 150_000 })
-      expect(await other.bucketWithTrash(bucketId)).toMatchObject({
+      expect(await other.findBucketWithTrash(bucketId)).toMatchObject({
         trashDays: 30,
         trash: { items: 50, bytes: 50_000 },
       })
-      expect((await other.buckets()).map(({ name }) => name)).toEqual(['b'])
-      expect(await other.bucketNamed(`${bucketId}/trash`)).toBeNull()
+      expect((await other.listBuckets()).map(({ name }) => name)).toEqual(['b'])
+      expect(await other.findBucketNamed(`${bucketId}/trash`)).toBeNull()
       expect(await other.setBucket(`${bucketId}/trash`, { maxItems: 1 })).toBe(false)
       expect(await other.servability([first])).toEqual(['not'])
       expect(await other.removeItems(bucketId, [first], service, now)).toEqual({ ids: [], tombstones: [] })
       expect(await other.editItem(bucketId, first, { caption: 'y' }, null)).toBe('missing')
       expect(await other.findUnreferenced([first])).toEqual([])
 
-      const { rows: listed } = await other.trash(bucketId, null, 20, now)
+      const { rows: listed } = await other.listTrash(bucketId, null, 20, now)
       expect(listed.map(({ item }) => item.id)).toEqual(some.slice(-20).toReversed())
       expect(listed[0]).toMatchObject({ deletedAt: now, expiresAt: now + 30 * day })
-      const rest = await other.trash(bucketId, listed.at(-1)?.seq ?? null, 100, now)
+      const rest = await other.listTrash(bucketId, listed.at(-1)?.seq ?? null, 100, now)
       expect(rest.rows.map(({ item }) => item.id)).toEqual(some.slice(0, -20).toReversed())
 
       const wanted = [some[40], newItem().id, first, some[7]].flatMap((id) => id ?? [])
@@ -63,7 +63,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
         ids.filter((id) => left.includes(id) || back.includes(id)),
       )
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 103, bytes: 150_000 })
-      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({
+      expect(await catalog.findBucketWithTrash(bucketId)).toMatchObject({
         trashDays: 30,
         trash: { items: 47, bytes: 47_000 },
       })
@@ -74,7 +74,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.removeItems(bucketId, back, service, now + day)
       expect(await catalog.restoreItems(bucketId, some, service, now + day)).toEqual(some)
       expect(await allPages(other, bucketId)).toEqual([...ids, ...more.map(({ id }) => id)])
-      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({
+      expect(await catalog.findBucketWithTrash(bucketId)).toMatchObject({
         trashDays: 30,
         trash: { items: 0, bytes: 0 },
       })
@@ -95,11 +95,11 @@ export function describeTrash(engine: string, fresh: Fresh): void {
         ids,
         tombstones: [picture.id],
       })
-      expect(await catalog.tombstones()).toEqual([picture.id])
+      expect(await catalog.listTombstones()).toEqual([picture.id])
       expect(contentId && (await catalog.content(contentId))).toBeNull()
       expect(await catalog.restoreItems(bucketId, ids, service, now)).toEqual([])
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, bytes: 1_000 })
-      expect(await catalog.bucketWithTrash(bucketId)).toMatchObject({
+      expect(await catalog.findBucketWithTrash(bucketId)).toMatchObject({
         trashDays: 1,
         trash: { items: 0, bytes: 0 },
       })
@@ -116,7 +116,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.removeItems(bucketId, [permanent.id], service, now)
       const end = now + 2 * day
       const listed = async (at: number) =>
-        (await catalog.trash(bucketId, null, 9, at)).rows.map(({ item }) => item.id)
+        (await catalog.listTrash(bucketId, null, 9, at)).rows.map(({ item }) => item.id)
       expect([await listed(end - 1), await listed(end)]).toEqual([[item.id], []])
       const expired = async (at: number) => [
         await catalog.expiringTrashes(at),
@@ -170,7 +170,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const left = await allPages(other, bucketId)
       expect(left).toEqual(ids.filter((id) => left.includes(id)))
       expect(await other.bucket(bucketId)).toMatchObject({ items: left.length, bytes: 1_000 * left.length })
-      expect(await other.bucketWithTrash(bucketId)).toMatchObject({
+      expect(await other.findBucketWithTrash(bucketId)).toMatchObject({
         trashDays: 1,
         trash: { items: 0, bytes: 0 },
       })
@@ -196,7 +196,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       }
       expect(removed).toBe(7)
       expect(await catalog.isNew()).toBe(true)
-      expect((await catalog.tombstones()).toSorted()).toEqual(items.map(({ id }) => id).toSorted())
+      expect((await catalog.listTombstones()).toSorted()).toEqual(items.map(({ id }) => id).toSorted())
     })
   })
 }

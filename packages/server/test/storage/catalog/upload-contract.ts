@@ -14,12 +14,12 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const bare = newUpload(bucketId, { length: null, metadata: null, filename: null, declaredType: null })
       await catalog.createUpload(upload)
       await catalog.createUpload(bare)
-      expect(await other.upload(upload.id)).toEqual({ ...upload, offset: 0, finished: false })
-      expect(await other.upload(bare.id)).toEqual({ ...bare, offset: 0, finished: false })
-      expect(await catalog.upload(newUploadId())).toBeNull()
+      expect(await other.findUpload(upload.id)).toEqual({ ...upload, offset: 0, finished: false })
+      expect(await other.findUpload(bare.id)).toEqual({ ...bare, offset: 0, finished: false })
+      expect(await catalog.findUpload(newUploadId())).toBeNull()
       expect(await catalog.removeUpload(upload.id)).toBe(true)
       expect(await catalog.removeUpload(upload.id)).toBe(false)
-      expect(await other.upload(upload.id)).toBeNull()
+      expect(await other.findUpload(upload.id)).toBeNull()
       expect((await catalog.unfinishedUploads()).map(({ id }) => id)).toEqual([bare.id])
     })
 
@@ -32,7 +32,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
         [catalog, other, catalog, other].map((one, i) => one.moveUpload(upload.id, 0, 10 + i, 7)),
       )
       expect(moves.filter(Boolean)).toHaveLength(1)
-      const moved = await catalog.upload(upload.id)
+      const moved = await catalog.findUpload(upload.id)
       expect(moved).toMatchObject({ offset: 10 + moves.indexOf(true), expiresAt: 7 })
       expect(await catalog.moveUpload(newUploadId(), 0, 10, 7)).toBe(false)
       await expect(catalog.moveUpload(upload.id, moved?.offset ?? 0, 101, 7)).rejects.toThrow()
@@ -47,7 +47,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       expect(await catalog.finishUpload(upload.id, { ...newItem({ size: 99 }), bytes: null }, 5)).toBe(false)
       expect(await allPages(catalog, bucketId)).toEqual([])
       expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 5)).toBe(true)
-      expect(await catalog.upload(upload.id)).toMatchObject({ finished: true, offset: 100, expiresAt: 5 })
+      expect(await catalog.findUpload(upload.id)).toMatchObject({ finished: true, offset: 100, expiresAt: 5 })
       expect(await allPages(catalog, bucketId)).toEqual([item.id])
       expect(await catalog.finishUpload(upload.id, { ...newItem({ size: 100 }), bytes: null }, 5)).toBe(false)
       expect(await catalog.moveUpload(upload.id, 100, 0, 5)).toBe(false)
@@ -76,7 +76,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       await catalog.addItems(bucketId, inBlobStore([taken]))
       await catalog.createUpload(upload)
       await expect(catalog.finishUpload(upload.id, { ...taken, bytes: null }, 5)).rejects.toThrow()
-      expect(await catalog.upload(upload.id)).toMatchObject({ finished: false, offset: 0 })
+      expect(await catalog.findUpload(upload.id)).toMatchObject({ finished: false, offset: 0 })
       expect(await catalog.bucket(bucketId)).toMatchObject({
         items: 1,
         reservedItems: 1,
@@ -119,7 +119,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
 
     test('R6 parts and pieces of an upload are recorded with its offset, until it is finished', async () => {
       const { catalog, other, bucketId, upload } = await openWithUpload(fresh, 100)
-      expect(await catalog.uploadParts(upload.id)).toEqual({ multipart: null, parts: [] })
+      expect(await catalog.findUploadParts(upload.id)).toEqual({ multipart: null, parts: [] })
       expect(await catalog.beginParts(upload.id, 'first')).toBe('first')
       expect(await other.beginParts(upload.id, 'second')).toBe('first')
       const piece = (byte: number, length: number) => new Uint8Array(length).fill(byte)
@@ -128,20 +128,20 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       expect(await catalog.storeParts(upload.id, { parts: [], piece: piece(1, 10) }, move(0, 10))).toBe(true)
       expect(await other.storeParts(upload.id, { parts: [], piece: piece(9, 10) }, move(0, 10))).toBe(false)
       expect(await other.storeParts(upload.id, { parts: [], piece: piece(2, 5) }, move(10, 15))).toBe(true)
-      expect(Buffer.concat(await catalog.uploadPieces(upload.id))).toEqual(
+      expect(Buffer.concat(await catalog.findUploadPieces(upload.id))).toEqual(
         Buffer.concat([piece(1, 10), piece(2, 5)]),
       )
       expect(await catalog.storeParts(upload.id, { parts: [part], piece: piece(3, 7) }, move(15, 37))).toBe(
         true,
       )
-      expect(await other.uploadParts(upload.id)).toEqual({ multipart: 'first', parts: [part] })
-      expect(Buffer.concat(await other.uploadPieces(upload.id))).toEqual(Buffer.from(piece(3, 7)))
-      expect(await catalog.upload(upload.id)).toMatchObject({ offset: 37, expiresAt: 1_000 })
+      expect(await other.findUploadParts(upload.id)).toEqual({ multipart: 'first', parts: [part] })
+      expect(Buffer.concat(await other.findUploadPieces(upload.id))).toEqual(Buffer.from(piece(3, 7)))
+      expect(await catalog.findUpload(upload.id)).toMatchObject({ offset: 37, expiresAt: 1_000 })
 
       const item = newItem({ id: upload.itemId, size: 100 })
       expect(await catalog.finishUpload(upload.id, { ...item, bytes: null }, 1_000)).toBe(true)
-      expect(await catalog.uploadParts(upload.id)).toBeNull()
-      expect(await catalog.uploadPieces(upload.id)).toEqual([])
+      expect(await catalog.findUploadParts(upload.id)).toBeNull()
+      expect(await catalog.findUploadPieces(upload.id)).toEqual([])
       expect(await catalog.beginParts(upload.id, 'third')).toBeNull()
       expect(await catalog.storeParts(upload.id, { parts: [], piece: piece(1, 1) }, move(37, 38))).toBe(false)
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, reservedBytes: 0 })
@@ -154,7 +154,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const added = inBlobStore([newItem({ size: 10 })])[0]
       if (added) await catalog.finishUpload(upload.id, added, 1_000)
       expect(await other.removeUpload(upload.id, true)).toBe(false)
-      expect(await other.upload(upload.id)).toMatchObject({ finished: true })
+      expect(await other.findUpload(upload.id)).toMatchObject({ finished: true })
       expect(await other.removeUpload(failed.id, true)).toBe(true)
       expect(await other.removeUpload(failed.id, true)).toBe(false)
       expect(await other.bucket(bucketId)).toMatchObject({ items: 1, reservedItems: 0, reservedBytes: 0 })
@@ -171,9 +171,11 @@ export function describeUploads(engine: string, fresh: Fresh): void {
         await catalog.storeParts(upload.id, { parts: [], piece }, { from, to, expiresAt: 1_000 })
         from = to
       }
-      expect(Buffer.concat(await catalog.uploadPieces(upload.id)).equals(Buffer.concat(pieces))).toBe(true)
+      expect(Buffer.concat(await catalog.findUploadPieces(upload.id)).equals(Buffer.concat(pieces))).toBe(
+        true,
+      )
       expect(await catalog.removeUpload(upload.id)).toBe(true)
-      expect(await catalog.uploadPieces(upload.id)).toEqual([])
+      expect(await catalog.findUploadPieces(upload.id)).toEqual([])
     })
   })
 }

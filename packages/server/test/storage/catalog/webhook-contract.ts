@@ -66,16 +66,16 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
         failingSince: null,
         nextAttempt: null,
       }
-      expect(await catalog.webhooks(bucketId)).toEqual([expected])
-      expect(await catalog.webhooks(other)).toEqual([])
-      expect(await catalog.webhook(id)).toMatchObject({ ...expected, secrets: [secret], pending: null })
+      expect(await catalog.listWebhooks(bucketId)).toEqual([expected])
+      expect(await catalog.listWebhooks(other)).toEqual([])
+      expect(await catalog.findWebhook(id)).toMatchObject({ ...expected, secrets: [secret], pending: null })
       expect(await catalog.setWebhook(other, id, { batch: 1 })).toBe(false)
       expect(await catalog.setWebhook(bucketId, id, { kinds: [], batch: 1, state: 'off' })).toBe(true)
-      expect(await catalog.webhooks()).toEqual([{ ...expected, kinds: [], batch: 1, state: 'off' }])
+      expect(await catalog.listWebhooks()).toEqual([{ ...expected, kinds: [], batch: 1, state: 'off' }])
       expect(await catalog.removeWebhook(other, id)).toBe(false)
       await catalog.recordManualDelivery(id, delivery)
       expect(await catalog.removeWebhook(bucketId, id)).toBe(true)
-      expect(await catalog.webhook(id)).toBeNull()
+      expect(await catalog.findWebhook(id)).toBeNull()
       const added = await Promise.allSettled(
         Array.from({ length: 12 }, () => catalog.addWebhook(newWebhook(bucketId))),
       )
@@ -90,9 +90,9 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       const { bucketId, webhook, id } = await withWebhook(catalog)
       const next = newWebhookSecret()
       expect(await catalog.rotateWebhookSecret(bucketId, id, next, Date.now() + 60_000)).toBe(true)
-      expect((await catalog.webhook(id))?.secrets).toEqual([next, webhook.secret])
+      expect((await catalog.findWebhook(id))?.secrets).toEqual([next, webhook.secret])
       await catalog.rotateWebhookSecret(bucketId, id, webhook.secret, Date.now())
-      expect((await catalog.webhook(id))?.secrets).toEqual([webhook.secret])
+      expect((await catalog.findWebhook(id))?.secrets).toEqual([webhook.secret])
     })
 
     test('WH5, WH6 a webhook is due while the feed has changes after its position', async () => {
@@ -102,7 +102,7 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       const webhook = newWebhook(bucketId)
       await catalog.addWebhook(webhook)
       const { id } = webhook
-      expect(await catalog.webhookBuckets()).toEqual([bucketId])
+      expect(await catalog.listWebhookBuckets()).toEqual([bucketId])
       expect(await dueIds(catalog, 'one', now, 9)).toEqual([])
       await catalog.addItems(bucketId, inBlobStore(newItems(2)))
       expect(await dueIds(catalog, 'one', now, 9)).toEqual([id])
@@ -112,7 +112,7 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       expect(await catalog.recordAttempt(attempt)).toBe(true)
       expect(await catalog.recordAttempt(attempt)).toBe(false)
       expect(await dueIds(catalog, 'one', now, 9)).toEqual([])
-      expect(await catalog.webhookDeliveries(id)).toEqual([{ ...delivery, number: 1 }])
+      expect(await catalog.listWebhookDeliveries(id)).toEqual([{ ...delivery, number: 1 }])
     })
 
     test('WH5 changes of other kinds make a webhook due when they are many or have waited', async () => {
@@ -182,24 +182,24 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
         })
       expect([await fail(now), await fail(now + 1)]).toEqual([true, true])
       const failing = { failingSince: now, failures: 2, nextAttempt: now + 5_001, pending: 7, position: from }
-      expect(await catalog.webhook(id)).toMatchObject(failing)
+      expect(await catalog.findWebhook(id)).toMatchObject(failing)
       expect(await dueIds(catalog, 'one', now + 5_000, 9)).toEqual([])
       expect(await dueIds(catalog, 'one', now + 5_001, 9)).toEqual([id])
       expect(await catalog.recordManualDelivery(id, { ...delivery, isManual: true })).toBe(3)
       expect(await dueIds(catalog, 'one', now, 9)).toEqual([id])
       expect(await fail(now, 'failed')).toBe(true)
       expect(await catalog.statistics()).toMatchObject({ failingWebhooks: 0, stoppedWebhooks: 1 })
-      expect(await catalog.webhook(id)).toMatchObject({ state: 'failed', position: from })
+      expect(await catalog.findWebhook(id)).toMatchObject({ state: 'failed', position: from })
       expect(await claim(catalog, id, 'one')).toBeNull()
       await catalog.setWebhook(bucketId, id, { state: 'on' })
-      expect(await catalog.webhook(id)).toMatchObject({
+      expect(await catalog.findWebhook(id)).toMatchObject({
         state: 'on',
         failures: 0,
         pending: null,
         position: from,
       })
       for (let count = 0; count < 100; count += 1) await catalog.recordManualDelivery(id, delivery)
-      const numbers = (await catalog.webhookDeliveries(id)).map(({ number }) => number)
+      const numbers = (await catalog.listWebhookDeliveries(id)).map(({ number }) => number)
       expect([numbers.length, numbers[0], numbers.at(-1)]).toEqual([100, 104, 5])
     })
 
@@ -214,7 +214,7 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
         ...{ nextAttempt: now + 5 * minute, state: 'on' as const },
       }
       await catalog.recordAttempt({ id, owner: 'one', from, outcome, delivery })
-      const webhook = await catalog.webhook(id)
+      const webhook = await catalog.findWebhook(id)
       for (const [time, isDue] of [
         [now - 60 * minute, true],
         [now - minute - 1, true],
@@ -247,7 +247,7 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       const [first, second] = one
       if (first === undefined || second === undefined) throw new Error('there is no webhook')
       for (const id of [...one, ...other]) await claim(catalog, id, 'one')
-      const from = (await catalog.webhook(first))?.position ?? null
+      const from = (await catalog.findWebhook(first))?.position ?? null
       const outcome = { failedAt: 1, failingFor: 0, pending: null, nextAttempt: 2, state: 'on' as const }
       await catalog.recordAttempt({ id: second, owner: 'one', from, outcome, delivery })
       const time = Date.now()
@@ -265,7 +265,7 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       const { bucketId, id } = await withWebhook(catalog)
       await catalog.recordManualDelivery(id, delivery)
       expect((await catalog.deleteBucketChunk(bucketId, 10, now)).isDeleted).toBe(true)
-      expect(await catalog.webhooks()).toEqual([])
+      expect(await catalog.listWebhooks()).toEqual([])
     })
   })
 }
