@@ -10,11 +10,12 @@ import {
   type UrlSettings,
   windowExpiry,
 } from '../core/item-urls.ts'
-import type { KeyCatalog, SigningKey } from '../storage/catalog/keys.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { SigningKey } from '../storage/catalog/keys.ts'
 
 export type SignLinks = ReturnType<typeof signLinksOperation>
 
-type Keys = Pick<KeyCatalog, 'signingKeys' | 'addSigningKey'>
+type Keys = Pick<Catalog, 'signingKeys' | 'addSigningKey'>
 
 /** The newest key. Creates the first one: early, where reads will sign, because these must not need a write. */
 export async function ensureSigningKey(catalog: Keys, now: number): Promise<SigningKey> {
@@ -52,7 +53,7 @@ export type VerifyLink = ReturnType<typeof verifyLinkOperation>
 
 /** Verifies signed URLs with the current keys, which it reads for each call (docs/interface.md H5, H8). */
 export function verifyLinkOperation(parts: {
-  readonly catalog: Pick<KeyCatalog, 'signingKeys'>
+  readonly catalog: Pick<Catalog, 'signingKeys'>
   readonly now: () => number
 }) {
   /** Throws Fault `signature-invalid` and `link-expired`. */

@@ -31,7 +31,7 @@ export class Feed {
     return rows
   }
 
-  /** Calls `onChange` as FeedCatalog.watchChanges. Followers of a bucket share their reads. */
+  /** Calls `onChange` as FeedBell.watch. Followers of a bucket share their reads. */
   follow(bucketId: BucketId, onChange: () => void): FollowedBucket {
     const shared = this.#followed.get(bucketId) ?? this.#begin(bucketId)
     return new FollowedBucket(shared, onChange)
@@ -159,7 +159,7 @@ export class FollowedBucket {
     shared.join(this.#listener)
   }
 
-  /** As FeedCatalog.readChanges. Reads of the same changes that follow each other are one read. */
+  /** As readChanges of storage/catalog/feed.ts. Reads of the same changes that follow each other are one read. */
   read(after: number): Promise<ChangeRows | null> {
     return this.#shared.read(after)
   }

@@ -4,7 +4,7 @@ import type { UrlSettings } from '../core/item-urls.ts'
 import { PeriodicTask, resolvesWithin } from '../core/tasks.ts'
 import { longestFailure, retryDelay, type WebhookId, type WebhookState } from '../core/webhook-rules.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { ChangeRows, FeedCatalog } from '../storage/catalog/feed.ts'
+import type { ChangeRows } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import {
   isWebhookWaiting,
@@ -19,17 +19,18 @@ import { type Attempt, attempt } from './attempt.ts'
 import { type Post, type Poster, requestTimeout } from './guarded-post.ts'
 import { isWanted, lostMessageOf, type Message, messageOf } from './messages.ts'
 
-type DelivererCatalog = FeedCatalog &
-  Pick<
-    Catalog,
-    | 'epoch'
-    | 'findWebhook'
-    | 'listWebhookBuckets'
-    | 'dueWebhooks'
-    | 'claimWebhook'
-    | 'releaseWebhooks'
-    | 'recordAttempt'
-  >
+type DelivererCatalog = Pick<
+  Catalog,
+  | 'epoch'
+  | 'readChanges'
+  | 'watchChanges'
+  | 'findWebhook'
+  | 'listWebhookBuckets'
+  | 'dueWebhooks'
+  | 'claimWebhook'
+  | 'releaseWebhooks'
+  | 'recordAttempt'
+>
 
 interface Parts {
   readonly catalog: DelivererCatalog

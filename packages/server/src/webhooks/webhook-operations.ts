@@ -13,10 +13,10 @@ import {
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/webhook-schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { FeedCatalog, FeedPlace, ItemChange } from '../storage/catalog/feed.ts'
+import type { FeedPlace, ItemChange } from '../storage/catalog/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
-import type { StoredDelivery, WebhookDeliveryCatalog } from '../storage/catalog/webhook-deliveries.ts'
-import type { Webhook, WebhookCatalog, WebhookReader, WebhookSettings } from '../storage/catalog/webhooks.ts'
+import type { StoredDelivery } from '../storage/catalog/webhook-deliveries.ts'
+import type { Webhook, WebhookReader, WebhookSettings } from '../storage/catalog/webhooks.ts'
 import { attempt } from './attempt.ts'
 import type { Poster } from './guarded-post.ts'
 import { isWanted, lostMessageOf, type Message, messageOf, testMessageOf } from './messages.ts'
@@ -64,7 +64,7 @@ const deliveryUnknown = (detail: string): Fault => new Fault('webhook-delivery-u
 
 /** The webhook of the bucket with this id, which may be any text. Throws Fault `webhook-unknown`. */
 async function requireWebhook(
-  catalog: Pick<WebhookCatalog, 'findWebhook'>,
+  catalog: Pick<Catalog, 'findWebhook'>,
   bucketId: BucketId,
   id: string,
 ): Promise<WebhookReader> {
@@ -75,7 +75,7 @@ async function requireWebhook(
 
 /** Throws Fault `webhook-unknown` unless `change` has found the webhook, and returns its new state. */
 async function changed(
-  catalog: Pick<WebhookCatalog, 'findWebhook'>,
+  catalog: Pick<Catalog, 'findWebhook'>,
   id: WebhookId,
   change: Promise<boolean>,
 ): Promise<WebhookReader> {
@@ -94,7 +94,7 @@ const requireId = (id: string): WebhookId => {
 const maxSending = 3
 
 interface WebhookParts {
-  readonly catalog: WebhookCatalog & WebhookDeliveryCatalog & FeedCatalog & Pick<Catalog, 'epoch'>
+  readonly catalog: Catalog
   readonly poster: Poster
   readonly urls: UrlSettings
   readonly signLinks: SignLinks
@@ -132,7 +132,7 @@ export class WebhookOperations {
   async set(
     bucketId: BucketId,
     id: string,
-    settings: Parameters<WebhookCatalog['setWebhook']>[2],
+    settings: Parameters<Catalog['setWebhook']>[2],
     by?: Actor,
   ): Promise<WebhookObject> {
     const { catalog } = this.#parts
@@ -223,7 +223,7 @@ export class WebhookOperations {
 
 /** The changes of a delivery that the webhook wants now. Throws Fault `webhook-delivery-unknown`. */
 async function changesWithin(
-  catalog: FeedCatalog,
+  catalog: Pick<Catalog, 'readChanges'>,
   { bucketId, kinds }: WebhookReader,
   range: NonNullable<StoredDelivery['range']>,
 ): Promise<readonly ItemChange[]> {

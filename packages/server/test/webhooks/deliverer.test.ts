@@ -262,7 +262,7 @@ test('WH12 the webhooks of a bucket that are served later do not wait for the ne
       ...{ url, kinds: [], batch: 1, id, bucketId, secret: newWebhookSecret(), createdAt: 0 },
     })
   // Periodic searches wait here from the second one on.
-  const released = Promise.withResolvers<readonly BucketId[]>()
+  const released = Promise.withResolvers<BucketId[]>()
   let searches = 0
   deliver({
     ...catalog,

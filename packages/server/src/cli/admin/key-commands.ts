@@ -1,7 +1,8 @@
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
 import { jsonLine, table } from '@mediabucket/cli/terminal'
 import { newSigningKey } from '../../access/signed-links.ts'
-import type { KeyCatalog, SigningKey } from '../../storage/catalog/keys.ts'
+import type { Catalog } from '../../storage/catalog/catalog.ts'
+import type { SigningKey } from '../../storage/catalog/keys.ts'
 import type { Command } from '../command.ts'
 import { withCatalog } from './open-catalog.ts'
 
@@ -69,7 +70,10 @@ the service is running.`,
 }
 
 /** Returns false if there is no such key. A new key replaces the newest one before its removal, so that no older key signs in between. */
-async function removeKey(catalog: KeyCatalog, id: string): Promise<boolean> {
+async function removeKey(
+  catalog: Pick<Catalog, 'signingKeys' | 'addSigningKey' | 'removeSigningKey'>,
+  id: string,
+): Promise<boolean> {
   const keys = await catalog.signingKeys()
   if (keys.length > 1 && keys.at(-1)?.id === id) await catalog.addSigningKey(newSigningKey(Date.now()), false)
   return await catalog.removeSigningKey(id)

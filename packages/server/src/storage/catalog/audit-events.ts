@@ -57,10 +57,9 @@ export interface AuditEvent {
   readonly time?: number
 }
 
-/** Who makes a change; left out if the audit log is off. */
-export interface Audited {
-  readonly by?: Actor
-}
+/** Items with the actor who adds them, for the audit log. */
+export const addedBy = (items: readonly AddedItem[], by: Actor | undefined): readonly AddedItem[] =>
+  by === undefined ? items : items.map((item) => ({ ...item, by }))
 
 /** The events of items that are added to a bucket. */
 export const uploadEvents = (bucketId: BucketId, added: readonly AddedItem[]): AuditEvent[] =>

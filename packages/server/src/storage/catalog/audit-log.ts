@@ -6,17 +6,9 @@ import {
   actorKinds,
   auditActions,
 } from './audit-events.ts'
+import { changesOf } from './declarations.ts'
 import type { BucketId } from './records.ts'
 import { change, integer, integerOrNull, type Row, text, textOrNull, type Work } from './statements.ts'
-
-/** The audit log of the catalog, as the service writes it. */
-export interface EventCatalog {
-  /** Adds events to the audit log that describe no change of the catalog; nothing if the log is off. */
-  recordEvents(events: readonly AuditEvent[]): Promise<void>
-
-  /** Removes up to `limit` events of the audit log that were recorded before this time, earliest first; returns how many. */
-  removeEvents(before: number, limit: number): Promise<number>
-}
 
 /** An event as it was recorded. */
 export interface RecordedEvent {
@@ -125,7 +117,8 @@ export const bucketNameRows = `SELECT bucket_id, name FROM audit_events
 export const readBucketNames = (rows: readonly Row[]): ReadonlyMap<BucketId, string> =>
   new Map(rows.map((row) => [integer(row, 0) as BucketId, text(row, 1)]))
 
-export function* recordEvents({ events }: { readonly events: readonly AuditEvent[] }): Work<undefined> {
+/** Adds events to the audit log that describe no change of the catalog; nothing if the log is off. */
+export function* recordEvents(events: readonly AuditEvent[]): Work<undefined> {
   yield (engine) => engine.record(events)
 }
 
@@ -140,11 +133,7 @@ const removal = {
     (SELECT time, number FROM audit_events WHERE time < $1 ORDER BY time, number LIMIT $2)`,
 }
 
-/** As EventCatalog.removeEvents. */
-export const removeEvents = ({
-  before,
-  limit,
-}: {
-  readonly before: number
-  readonly limit: number
-}): Work<number> => change(removal, before, limit)
+/** Removes up to `limit` events of the audit log that were recorded before this time, earliest first; returns how many. */
+export const removeEvents = (before: number, limit: number): Work<number> => change(removal, before, limit)
+
+export const changes = changesOf({ recordEvents, removeEvents })

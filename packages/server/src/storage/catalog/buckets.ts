@@ -2,7 +2,8 @@ import { randomInt } from 'node:crypto'
 import type { MetadataRemoval } from '../../core/bucket-settings.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/token-rules.ts'
-import type { AuditEvent, Audited } from './audit-events.ts'
+import type { AuditEvent } from './audit-events.ts'
+import { auditedChangesOf, ofBucket, ofBucketNamed, ownChangesOf } from './declarations.ts'
 import type {
   Bucket,
   BucketId,
@@ -28,36 +29,17 @@ import {
   type Work,
 } from './statements.ts'
 
-/** The buckets of the catalog. */
-export interface BucketCatalog {
-  bucket(id: BucketId): Promise<Bucket | null>
+/** Reads of which engines have their own version. */
+export interface BucketReads {
+  bucket(id: BucketId): Bucket | null
+}
 
-  findBucketNamed(name: string): Promise<NamedBucket | null>
-
-  /** The bucket and its trash in one state, without what has expired. Null if there is no such bucket. Throws Fault `catalog-busy` if reads pass by too many of it. */
-  findBucketWithTrash(id: BucketId): Promise<BucketWithTrash | null>
-
-  /** By name. The figures are exact; it takes a second for some hundred thousand expired items. */
-  listBuckets(): Promise<readonly BucketWithTrash[]>
-
-  hasPrivateBuckets(): Promise<boolean>
-
-  /** Settings that are left out have their defaults. False if a bucket has this name. */
-  createBucket(
-    name: string,
-    settings: Partial<BucketSettings>,
-    createdAt: number,
-    by?: Actor,
-  ): Promise<boolean>
-
-  /** Changes the given settings; false if there is no such bucket. */
-  setBucket(name: string, settings: Partial<BucketSettings>, by?: Actor): Promise<boolean>
-
+export interface BucketChanges {
   /**
    * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeItems does. If no items and
    * uploads are left, removes a part of its feed, tokens and other rows, and with the last one the bucket. Its id is never reused.
    */
-  deleteBucketChunk(bucketId: BucketId, limit: number, now: number, by?: Actor): Promise<DeletedChunk>
+  deleteBucketChunk(bucketId: BucketId, limit: number, now: number, by?: Actor): DeletedChunk
 }
 
 /** The columns of `buckets` that store the settings. */
@@ -204,27 +186,22 @@ const retirement = {
   postgres: null,
 }
 
-interface NewBucket extends Audited {
-  readonly name: string
-  readonly settings: Partial<BucketSettings>
-  readonly createdAt: number
-}
-
-/** Creates a bucket; false if it exists. Waits for a transaction that is creating it. */
-export function* createBucket({ name, settings, createdAt, by }: NewBucket): Work<boolean> {
+/** Settings that are left out have their defaults. False if a bucket has this name. Waits for a transaction that is creating it. */
+export function* createBucket(
+  name: string,
+  settings: Partial<BucketSettings>,
+  createdAt: number,
+  by?: Actor,
+): Work<boolean> {
   const id = yield* first(readId, insertion, name, createdAt)
   if (id === null) return false
   yield* record(by, (by) => ({ ...settingsEvent(id, name, settings, by), action: 'bucket-create' }))
-  yield* setBucket({ bucket: name, settings })
+  yield* setBucket(name, settings)
   return true
 }
 
-/** As BucketCatalog.setBucket. */
-export function* setBucket({
-  bucket: name,
-  settings,
-  by,
-}: Audited & { readonly bucket: string; readonly settings: Partial<BucketSettings> }): Work<boolean> {
+/** Changes the given settings; false if there is no such bucket. */
+export function* setBucket(name: string, settings: Partial<BucketSettings>, by?: Actor): Work<boolean> {
   const bucket = yield* first(
     (row) => ({ id: readId(row), current: readBucketSettings(row, 1) }),
     `SELECT ${['id', ...settingColumns].join(', ')} FROM buckets WHERE name = $1 AND id > 0 FOR NO KEY UPDATE`,
@@ -333,10 +310,12 @@ const bucketList = `SELECT ${bucketColumns}, ${ifAnyExpired(`${allExpired('count
     ${trashColumns}, ${ifAnyExpired(allExpired('count(*)', '-buckets.id'))}, ${ifAnyExpired(allExpired('sum(size)', '-buckets.id'))}
   FROM ${bucketsWithTrash} WHERE id > 0 ORDER BY name`
 
+/** By name. The figures are exact; it takes a second for some hundred thousand expired items. */
 export const listBuckets = (): Query<BucketWithTrash[]> => all(bucketWithTrashOf, bucketList, Date.now())
 
-export const hasPrivateBuckets = (): Query<boolean | null> =>
-  first(() => true, 'SELECT 1 FROM buckets WHERE private = 1 AND id > 0 LIMIT 1')
+export function* hasPrivateBuckets(): Query<boolean> {
+  return (yield* first(() => true, 'SELECT 1 FROM buckets WHERE private = 1 AND id > 0 LIMIT 1')) ?? false
+}
 
 /** Items of all buckets that have expired and are not removed yet; of those that are not counted, `maxExpired` + 1 for each bucket. */
 export const expiredOfAll = eachEngine(
@@ -376,11 +355,7 @@ export function listState({
 const deletionKey = (id: BucketId): string => `deleting ${id}`
 
 /** The beginning of each step of the deletion of a bucket. False if there is no such bucket. */
-export function* beginDeletion({
-  id,
-  now,
-  by,
-}: Audited & { readonly id: BucketId; readonly now: number }): Work<boolean> {
+export function* beginDeletion(id: BucketId, now: number, by?: Actor): Work<boolean> {
   const name = yield* first((row) => text(row, 0), 'SELECT name FROM buckets WHERE id = $1', id)
   if (name === null) return false
   // The first step of a deletion is its event, whether or not the last one is reached.
@@ -483,3 +458,11 @@ export const slotOf = (shape: RankShape, level: number, seq: number): number =>
 /** The counter of that node that covers this number. */
 export const indexOf = (shape: RankShape, level: number, seq: number): number =>
   Math.floor(seq / childWidth(shape, level)) % shape.fanOut
+
+export const reads = { findBucketNamed, listBuckets, hasPrivateBuckets }
+
+export const changes = {
+  ...auditedChangesOf({ createBucket }),
+  ...auditedChangesOf({ setBucket }, { locks: ofBucketNamed }),
+  ...ownChangesOf<BucketChanges>({ deleteBucketChunk: 3 }, { locks: ofBucket, changesItems: true }),
+}

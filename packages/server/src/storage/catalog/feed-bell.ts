@@ -2,7 +2,10 @@ import type { BucketId } from './records.ts'
 
 /** Tells the watchers of buckets that there may be changes. It never says which ones: they are read from the table. */
 export interface FeedBell {
-  /** As FeedCatalog.watchChanges. */
+  /**
+   * Calls `onChange` soon after a change of the bucket by any process, until the returned function is called: usually within some milliseconds,
+   * and within two seconds if a notification is lost. It is also called when nothing has changed, and first of all once after this call.
+   */
   watch(bucketId: BucketId, onChange: () => void): () => void
   /** Calls the watchers of a bucket that this process has changed. */
   ring(bucketId: BucketId): void

@@ -1,5 +1,6 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import type { ItemId } from '../../core/ids.ts'
+import { changesOf } from './declarations.ts'
 import { changeKinds, type ItemChangeKind, isChangeKind } from './item-changes.ts'
 import { itemColumnCount, itemColumns } from './item-columns.ts'
 import { hasItem, readItemDetails } from './item-rows.ts'
@@ -20,38 +21,18 @@ import {
   type Work,
 } from './statements.ts'
 
-/**
- * The feed: the changes of the items of each bucket, in the order of their commits. A change is written by the transaction that makes it,
- * so a reader sees it exactly when it sees its effect.
- *
- * A reader stores the number of the last change that it has processed, and reads what follows:
- *
- *     let { next } = await catalog.readChanges(bucketId, 'now', 0)
- *     const stop = catalog.watchChanges(bucketId, wake)
- *     for (;;) { const rows = await catalog.readChanges(bucketId, next, 100); … ; next = rows.next; if (!rows.hasMore) await woken }
- *
- * Numbers are those of one bucket. They increase and have gaps. They are assigned while the row of the bucket is locked, so a reader that has
- * seen n never sees a number below n later. They are part of the catalog, so a stored number is valid after a restart. After
- * a restore or a migration the feed begins again, with null for each earlier number.
- */
-export interface FeedCatalog {
-  /**
-   * Up to `limit` changes of the bucket after the number `after`, in order, with the items as they are now, in one snapshot. `start` is the
-   * first change that is kept, and `now` the end of the feed. Null if changes after `after` were removed because of their age, or if the
-   * feed never had this number, which shows that the data have gone back (history.ts): then the reader lists the items again. Throws Fault
-   * `token-revoked` if the bucket was deleted.
-   */
-  readChanges(bucketId: BucketId, after: FeedPlace, limit: number): Promise<ChangeRows | null>
-
-  /**
-   * Calls `onChange` soon after a change of the bucket by any process, until the returned function is called: usually within some milliseconds,
-   * and within two seconds if a notification is lost. It is also called when nothing has changed, and first of all once after this call.
-   */
-  watchChanges(bucketId: BucketId, onChange: () => void): () => void
-
-  /** Removes up to about `limit` changes that were made before this time, earliest first; returns how many. */
-  removeChanges(before: number, limit: number): Promise<number>
-}
+// The feed: the changes of the items of each bucket, in the order of their commits. A change is written by the transaction that makes it,
+// so a reader sees it exactly when it sees its effect.
+//
+// A reader stores the number of the last change that it has processed, and reads what follows:
+//
+//     let { next } = await catalog.readChanges(bucketId, 'now', 0)
+//     const stop = catalog.watchChanges(bucketId, wake)
+//     for (;;) { const rows = await catalog.readChanges(bucketId, next, 100); … ; next = rows.next; if (!rows.hasMore) await woken }
+//
+// Numbers are those of one bucket. They increase and have gaps. They are assigned while the row of the bucket is locked, so a reader that has
+// seen n never sees a number below n later. They are part of the catalog, so a stored number is valid after a restart. After
+// a restore or a migration the feed begins again, with null for each earlier number.
 
 /** After the change of this number, or with `from` at it. */
 export type FeedPlace = number | 'start' | 'now' | FeedPosition | { readonly from: number }
@@ -138,7 +119,12 @@ export function numbersOf(place: FeedPlace): readonly number[] {
   return typeof place === 'string' || 'from' in place ? [] : [place.number, place.seen]
 }
 
-/** As FeedCatalog.readChanges. */
+/**
+ * Up to `limit` changes of the bucket after the number `after`, in order, with the items as they are now, in one snapshot. `start` is the
+ * first change that is kept, and `now` the end of the feed. Null if changes after `after` were removed because of their age, or if the
+ * feed never had this number, which shows that the data have gone back (history.ts): then the reader lists the items again. Throws Fault
+ * `token-revoked` if the bucket was deleted.
+ */
 export function* readChanges(bucketId: BucketId, after: FeedPlace, limit: number): Query<ChangeRows | null> {
   const from = numberBefore(after)
   const [known, seen = known] = numbersOf(after)
@@ -177,14 +163,8 @@ export const bucketRevisions = (ids: readonly BucketId[]): Query<(readonly [Buck
 /** Buckets whose changes one transaction removes. */
 const bucketsPerRemoval = 100
 
-/** As FeedCatalog.removeChanges. */
-export function* removeChanges({
-  before,
-  limit,
-}: {
-  readonly before: number
-  readonly limit: number
-}): Work<number> {
+/** Removes up to about `limit` changes that were made before this time, earliest first; returns how many. */
+export function* removeChanges(before: number, limit: number): Work<number> {
   // In the order in which transactions lock buckets.
   const buckets = yield* all(
     (row) => bucketIdOf(row, 0),
@@ -211,3 +191,7 @@ export function* removeChanges({
   }
   return removed
 }
+
+export const reads = { readChanges }
+
+export const changes = changesOf({ removeChanges })

@@ -1,5 +1,6 @@
 import { raisedRevision } from './buckets.ts'
-import { type FeedCatalog, numbersOf, readChanges } from './feed.ts'
+import { changesOf, type Methods } from './declarations.ts'
+import { numbersOf, readChanges } from './feed.ts'
 import type { BucketId } from './records.ts'
 import { change, eachEngine, first, type Query, type Work } from './statements.ts'
 import { readMeta, writeMeta } from './upkeep.ts'
@@ -14,12 +15,6 @@ import { readMeta, writeMeta } from './upkeep.ts'
  */
 export interface HistoryCatalog {
   /**
-   * Where the catalog is, as far as this process knows; empty if it cannot be known. It is part of cursors of the feed: a copy elsewhere has changes of its
-   * own, whose cursors do not prove that these data have gone back.
-   */
-  knownPlace(): string
-
-  /**
    * Renews the history if the catalog is in another place than at the last call, or lacks one of the changes, although it has not removed them
    * because of their age. Returns whether it did. A start, which `claims` the place, stores that of a new catalog.
    */
@@ -28,11 +23,14 @@ export interface HistoryCatalog {
   /** Every reader of a feed starts again, every webhook sends `changes.lost`, and no earlier entity tag or cursor of a list is valid. */
   renewHistory(): Promise<void>
 
+  /**
+   * Where the catalog is, as far as this process knows; empty if it cannot be known. It is part of cursors of the feed: a copy elsewhere has changes of its
+   * own, whose cursors do not prove that these data have gone back.
+   */
+  knownPlace(): string
+
   /** The last change of each feed whose effects this process has read, of up to 32 buckets that were read last. */
   announcedChanges(): readonly AnnouncedChange[]
-
-  /** Whether the bucket has had this revision in the present history. True if the feed does not reach back to it. */
-  hasHadRevision(bucketId: BucketId, revision: number): Promise<boolean>
 }
 
 /** A change that a reader has received. */
@@ -50,22 +48,22 @@ export function openHistory(parts: {
   readonly place: () => Promise<string | null>
   /** What `place` has returned when the catalog was opened. */
   readonly openedAt: string | null
-  readonly settle: (input: Parameters<typeof settleHistory>[0]) => Promise<boolean>
-  readonly renew: () => Promise<undefined>
+  readonly settle: (...input: Parameters<typeof settleHistory>) => Promise<boolean>
+  readonly renew: (...input: Parameters<typeof renewHistory>) => Promise<void>
   /** Called before `onRenewal` if the catalog has noticed it by itself. */
   readonly onNotice: () => void
   readonly onRenewal: () => void
-}): HistoryCatalog & Pick<FeedCatalog, 'readChanges'> {
+}): HistoryCatalog & Methods<{ readonly readChanges: typeof readChanges }> {
   const { query, place, openedAt, settle, renew, onNotice, onRenewal } = parts
   const known = createAnnouncedChanges()
   let knownPlace = openedAt ?? ''
 
   async function settleIfNeeded(announced: readonly AnnouncedChange[], claims = false): Promise<boolean> {
-    const input = { place: await place(), announced }
+    const input = [await place(), announced] as const
     // A new connection can lead to another database.
-    knownPlace = input.place ?? knownPlace
-    if (!(await query(isUnsettled(input.place, announced, claims)))) return false
-    const isRenewed = await settle(input)
+    knownPlace = input[0] ?? knownPlace
+    if (!(await query(isUnsettled(...input, claims)))) return false
+    const isRenewed = await settle(...input)
     if (isRenewed) {
       known.forget()
       onNotice()
@@ -85,14 +83,13 @@ export function openHistory(parts: {
       }
       return rows
     },
-    knownPlace: () => knownPlace,
     settleHistory: settleIfNeeded,
     async renewHistory() {
-      await renew()
+      await renew([])
       onRenewal()
     },
+    knownPlace: () => knownPlace,
     announcedChanges: known.list,
-    hasHadRevision: (bucketId, revision) => query(hasHadRevision(bucketId, revision)),
   }
 }
 
@@ -138,14 +135,8 @@ function* isUnsettled(
   return yield* lacksOne(announced)
 }
 
-/** As HistoryCatalog.settleHistory. `place` is null if it cannot be known. */
-export function* settleHistory({
-  place,
-  announced,
-}: {
-  readonly place: string | null
-  readonly announced: readonly AnnouncedChange[]
-}): Work<boolean> {
+/** Makes the change of HistoryCatalog.settleHistory. `place` is null if it cannot be known. */
+export function* settleHistory(place: string | null, announced: readonly AnnouncedChange[]): Work<boolean> {
   let isElsewhere = false
   if (place !== null) {
     // Of several processes that find the catalog elsewhere, one renews the history.
@@ -159,7 +150,7 @@ export function* settleHistory({
     yield* change(lockBuckets)
     if (!(yield* lacksOne(announced))) return false
   }
-  yield* renewHistory({ announced })
+  yield* renewHistory(announced)
   return true
 }
 
@@ -179,12 +170,8 @@ const raise = eachEngine(
   (engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} + ${leap} WHERE id > 0`,
 )
 
-/** As HistoryCatalog.renewHistory. The rows of the feed stay until the sweep removes them, because they may be many. */
-export function* renewHistory({
-  announced,
-}: {
-  readonly announced: readonly AnnouncedChange[]
-}): Work<undefined> {
+/** Makes the change of HistoryCatalog.renewHistory. The rows of the feed stay until the sweep removes them, because they may be many. */
+export function* renewHistory(announced: readonly AnnouncedChange[]): Work<undefined> {
   yield* change(lockBuckets)
   for (const { bucketId, number } of announced)
     yield* change('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', bucketId, number)
@@ -193,8 +180,8 @@ export function* renewHistory({
   yield* change('UPDATE webhooks SET position = NULL, pending = NULL')
 }
 
-/** As HistoryCatalog.hasHadRevision. */
-function* hasHadRevision(bucketId: BucketId, revision: number): Query<boolean> {
+/** Whether the bucket has had this revision in the present history. True if the feed does not reach back to it. */
+export function* hasHadRevision(bucketId: BucketId, revision: number): Query<boolean> {
   const found = yield* first(
     () => true,
     `SELECT 1 FROM buckets WHERE id = $1 AND renewed <= $2 AND (changes_start >= $2 OR revision = $2
@@ -204,3 +191,7 @@ function* hasHadRevision(bucketId: BucketId, revision: number): Query<boolean> {
   )
   return found === true
 }
+
+export const reads = { hasHadRevision }
+
+export const changes = changesOf({ settleHistory, renewHistory })

@@ -4,7 +4,8 @@ import { changeLabels, type LabelChanges, type Labels, maxLabels } from '../../c
 import { nameKey, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/token-rules.ts'
-import type { Audited } from './audit-events.ts'
+import { addedBy } from './audit-events.ts'
+import { auditedChangesOf, changesOf, ofBucket, ownChangesOf } from './declarations.ts'
 import { markEdited, recordChanges } from './item-changes.ts'
 import { columnOf, editedMembers, type ItemMember } from './item-columns.ts'
 import { refreshNames } from './item-names.ts'
@@ -47,95 +48,43 @@ import {
 } from './statements.ts'
 import { countLimited } from './token-limits.ts'
 
-/** The items of the catalog. */
-export interface ItemCatalog {
+/** Reads of which engines have their own version. */
+export interface ItemReads {
   /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
-  page(bucketId: BucketId, page: number): Promise<PageRows>
+  page(bucketId: BucketId, page: number): PageRows
 
   /**
    * Up to `limit` of the selected items: those that follow `after`, or the first ones if it is null. Takes O(log n) and a time
    * for each returned item; with a name, see docs/architecture/listing.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
    */
-  items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
+  items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
 
   /** Up to `limit` items of a bucket in this order, from the position `first` (from 0) on; none past the end. O(log n) at any depth. */
-  itemsAt(bucketId: BucketId, order: ItemOrder, first: number, limit: number): Promise<PositionedItems>
+  itemsAt(bucketId: BucketId, order: ItemOrder, first: number, limit: number): PositionedItems
 
   /** The current row of the item with this id, in any bucket. Never cached. */
-  item(id: ItemId): Promise<Item | null>
+  item(id: ItemId): Item | null
 
   /**
    * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Reflects every change that
    * was committed before the call.
    */
-  servability(ids: readonly ItemId[]): Promise<readonly Servability[]>
+  servability(ids: readonly ItemId[]): readonly Servability[]
 
   /** Bytes that are stored in the catalog; null if their item was deleted. */
-  content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
+  content(id: ContentId): Uint8Array<ArrayBuffer> | null
+}
 
+/** Changes of which engines have their own version. */
+export interface ItemChanges {
   /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
-  addItems(bucketId: BucketId, items: readonly AddedItem[], by?: Actor): Promise<void>
-
-  /** As addItems, and counts them in the limits with this id. Throws Fault `token-limit-exceeded` too. */
-  addLimitedItems(
-    bucketId: BucketId,
-    items: readonly AddedItem[],
-    limitedBy: TokenId,
-    by?: Actor,
-  ): Promise<void>
-
-  /**
-   * As addItems, once for each key of a token: returns the items of the first request with the key, even if they were deleted
-   * since. Throws Fault `idempotency-key-reused` if its fingerprint differs. `limitedBy` as in addLimitedItems; null for no limits.
-   */
-  addItemsOnce(
-    bucketId: BucketId,
-    items: readonly AddedItem[],
-    request: IdempotentRequest,
-    by?: Actor,
-    limitedBy?: TokenId | null,
-  ): Promise<readonly NewItem[]>
-
-  /** The items of the first request with the key; null if there is none. Throws as addItemsOnce. */
-  findRepeated(request: IdempotentRequest): Promise<readonly NewItem[] | null>
-
-  /** The first request with a key, if it was stored and has not expired at `now`: the bytes of its files, as they were sent, if that is known. */
-  findKeyed(
-    key: Pick<IdempotentRequest, 'tokenId' | 'key'>,
-    now: number,
-  ): Promise<{ readonly bytes: number | null } | null>
-
-  /** Removes the records of requests that expired at `now` or before; returns how many. */
-  forgetRequests(now: number): Promise<number>
+  addItems(bucketId: BucketId, items: readonly AddedItem[], by?: Actor): undefined
 
   /**
    * Removes the items with these ids and their bytes in one transaction; ignores ids of other buckets. Adds a tombstone for each item whose bytes
    * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
    */
-  removeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor, now?: number): Promise<RemovedItems>
-
-  /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
-  editItem(
-    bucketId: BucketId,
-    id: ItemId,
-    edit: ItemEdit,
-    expected: ItemState | null,
-    by?: Actor,
-  ): Promise<EditedItem>
-
-  /** Changes the labels of these items of the bucket in one transaction; ignores ids of other buckets. `ids` has no repeated id. */
-  labelItems(
-    bucketId: BucketId,
-    ids: readonly ItemId[],
-    changes: LabelChanges,
-    by?: Actor,
-  ): Promise<LabelledItems>
-
-  /**
-   * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
-   * nothing changes if the item has a ThumbHash.
-   */
-  setPreview(bucketId: BucketId, id: ItemId, preview: NewPreview): Promise<void>
+  removeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor, now?: number): RemovedItems
 }
 
 const editUpdate = eachEngine(
@@ -143,19 +92,14 @@ const editUpdate = eachEngine(
     ${editedMembers.map((member, index) => `${columnOf(member)} = $${index + 5}`).join(', ')} WHERE id = $1 AND bucket_id = $2`,
 )
 
-/** As ItemCatalog.editItem. */
-export function* editItem({
-  bucketId,
-  id,
-  edit,
-  expected,
-  by,
-}: Audited & {
-  readonly bucketId: BucketId
-  readonly id: ItemId
-  readonly edit: ItemEdit
-  readonly expected: ItemState | null
-}): Work<EditedItem> {
+/** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
+export function* editItem(
+  bucketId: BucketId,
+  id: ItemId,
+  edit: ItemEdit,
+  expected: ItemState | null,
+  by?: Actor,
+): Work<EditedItem> {
   const found = yield* first(
     readItemRow,
     `SELECT ${itemRowColumns} FROM items WHERE id = $1 AND bucket_id = $2 AND ${isLive('$3')}`,
@@ -200,17 +144,13 @@ const labelsUpdate = eachEngine(
     `UPDATE items SET labels = $3${markEdited[engine]} WHERE bucket_id = $1 AND seq = ANY ($2::int8[])`,
 )
 
-/** As ItemCatalog.labelItems. */
-export function* labelItems({
-  bucketId,
-  ids,
-  changes,
-  by,
-}: Audited & {
-  readonly bucketId: BucketId
-  readonly ids: readonly ItemId[]
-  readonly changes: LabelChanges
-}): Work<LabelledItems> {
+/** Changes the labels of these items of the bucket in one transaction; ignores ids of other buckets. `ids` has no repeated id. */
+export function* labelItems(
+  bucketId: BucketId,
+  ids: readonly ItemId[],
+  changes: LabelChanges,
+  by?: Actor,
+): Work<LabelledItems> {
   const found = yield* all(
     (row) => {
       const { item, seq } = readItemRow(row)
@@ -260,16 +200,15 @@ const previewUpdate = eachEngine(
     WHERE id = $5 AND bucket_id = $6 AND (thumbhash IS NULL OR $7::int4 = 1)`,
 )
 
-/** As ItemCatalog.setPreview. */
-export function* setPreview({
-  bucketId,
-  id,
-  preview: { thumbhash, duration, width, height, isCorrection = false },
-}: {
-  readonly bucketId: BucketId
-  readonly id: ItemId
-  readonly preview: NewPreview
-}): Work<undefined> {
+/**
+ * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
+ * nothing changes if the item has a ThumbHash.
+ */
+export function* setPreview(
+  bucketId: BucketId,
+  id: ItemId,
+  { thumbhash, duration, width, height, isCorrection = false }: NewPreview,
+): Work<undefined> {
   const changes = yield* change(
     previewUpdate,
     ...[thumbhash, duration, width, height, id, bucketId, isCorrection ? 1 : 0],
@@ -302,7 +241,7 @@ export function* findRepeated({
   return found.items
 }
 
-/** As ItemCatalog.findKeyed. */
+/** The first request with a key, if it was stored and has not expired at `now`: the bytes of its files, as they were sent, if that is known. */
 export const findKeyed = (
   { tokenId, key }: Pick<IdempotentRequest, 'tokenId' | 'key'>,
   now: number,
@@ -313,40 +252,36 @@ export const findKeyed = (
     ...[tokenId, key, now],
   )
 
-/** Adds items once for each key, as ItemCatalog.addItemsOnce. */
-export function* addItemsOnce({
-  bucketId,
-  items,
-  request,
-  limitedBy,
-}: {
-  readonly bucketId: BucketId
-  readonly items: readonly AddedItem[]
-  readonly request: IdempotentRequest
-  readonly limitedBy: TokenId | null
-}): Work<readonly NewItem[]> {
+/**
+ * As addItems, once for each key of a token: returns the items of the first request with the key, even if they were deleted
+ * since. Throws Fault `idempotency-key-reused` if its fingerprint differs. `limitedBy` as in addLimitedItems; null for no limits.
+ */
+export function* addItemsOnce(
+  bucketId: BucketId,
+  items: readonly AddedItem[],
+  request: IdempotentRequest,
+  by?: Actor,
+  limitedBy: TokenId | null = null,
+): Work<readonly NewItem[]> {
   const first = yield* findRepeated(request)
   if (first !== null) return first
-  yield* addLimitedItems({ bucketId, items, limitedBy })
-  const added = items.map(({ bytes: _bytes, by: _by, ...item }) => item)
+  yield* addLimitedItems(bucketId, items, limitedBy, by)
+  const added = items.map(({ bytes: _bytes, ...item }) => item)
   yield* storeRequest(request, added)
   return added
 }
 
-/** As ItemCatalog.addLimitedItems. */
-export function* addLimitedItems({
-  bucketId,
-  items,
-  limitedBy,
-}: {
-  readonly bucketId: BucketId
-  readonly items: readonly AddedItem[]
-  readonly limitedBy: TokenId | null
-}): Work<undefined> {
+/** As addItems, and counts them in the limits with this id. Throws Fault `token-limit-exceeded` too. */
+export function* addLimitedItems(
+  bucketId: BucketId,
+  items: readonly AddedItem[],
+  limitedBy: TokenId | null,
+  by?: Actor,
+): Work<undefined> {
   const more = { items: items.length, bytes: items.reduce((sum, { size }) => sum + size, 0) }
   yield* countLimited(limitedBy, more, { used: more })
   yield (engine) => engine.requireRoom(bucketId, more)
-  yield (engine) => engine.append(bucketId, items)
+  yield (engine) => engine.append(bucketId, addedBy(items, by))
 }
 
 /** To be called within a transaction that holds the lock of the bucket. */
@@ -362,8 +297,8 @@ export function* storeRequest(
   )
 }
 
-/** Removes the records that expired at `now` or before. Returns how many. */
-export const forgetRequests = ({ now }: { readonly now: number }): Work<number> =>
+/** Removes the records of requests that expired at `now` or before; returns how many. */
+export const forgetRequests = (now: number): Work<number> =>
   change(
     `DELETE FROM keyed_requests WHERE (token_id, key) IN
       (SELECT token_id, key FROM keyed_requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`,
@@ -372,3 +307,14 @@ export const forgetRequests = ({ now }: { readonly now: number }): Work<number> 
 
 /** Each can have the items of a form. */
 const requestsPerStep = 100
+
+export const reads = { findRepeated, findKeyed }
+
+const ofItems = { locks: ofBucket, changesItems: true }
+
+export const changes = {
+  ...ownChangesOf<ItemChanges>({ addItems: 2, removeItems: 2 }, ofItems),
+  ...auditedChangesOf({ addLimitedItems, addItemsOnce, editItem, labelItems }, ofItems),
+  ...changesOf({ setPreview }, ofItems),
+  ...changesOf({ forgetRequests }),
+}

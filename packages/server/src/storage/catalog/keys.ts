@@ -1,5 +1,6 @@
 import type { Actor } from '../../core/token-rules.ts'
-import type { AuditEvent, Audited } from './audit-events.ts'
+import type { AuditEvent } from './audit-events.ts'
+import { auditedChangesOf } from './declarations.ts'
 import { all, bytes, change, integer, type Query, type Row, record, text, type Work } from './statements.ts'
 
 /** A key that signs URLs (docs/interface.md H8). */
@@ -11,16 +12,10 @@ export interface SigningKey {
   readonly createdAt: number
 }
 
-/** The keys of the catalog that sign URLs. */
-export interface KeyCatalog {
+/** Reads of which engines have their own version. */
+export interface KeyReads {
   /** All keys in the order of their creation: the last one signs. Never cached. */
-  signingKeys(): Promise<readonly SigningKey[]>
-
-  /** Adds a key; with `onlyFirst`, only if there is none. */
-  addSigningKey(key: SigningKey, onlyFirst: boolean): Promise<void>
-
-  /** False if there is no such key. */
-  removeSigningKey(id: string): Promise<boolean>
+  signingKeys(): readonly SigningKey[]
 }
 
 const readKey = (row: Row): SigningKey => ({
@@ -32,12 +27,12 @@ const readKey = (row: Row): SigningKey => ({
 export const listKeys = (): Query<SigningKey[]> =>
   all(readKey, 'SELECT id, secret, created_at FROM signing_keys ORDER BY number')
 
-/** As KeyCatalog.addSigningKey. */
-export function* addSigningKey({
-  key: { id, secret, createdAt },
-  onlyFirst,
-  by,
-}: Audited & { readonly key: SigningKey; readonly onlyFirst: boolean }): Work<undefined> {
+/** Adds a key; with `onlyFirst`, only if there is none. */
+export function* addSigningKey(
+  { id, secret, createdAt }: SigningKey,
+  onlyFirst: boolean,
+  by?: Actor,
+): Work<undefined> {
   // Others that add a key wait until this transaction ends. Reads do not.
   if (onlyFirst) yield* change(tableLock)
   const condition = onlyFirst ? 'NOT EXISTS (SELECT 1 FROM signing_keys)' : 'true'
@@ -50,8 +45,8 @@ export function* addSigningKey({
 
 const tableLock = { sqlite: null, postgres: 'LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE' }
 
-/** As KeyCatalog.removeSigningKey. */
-export function* removeSigningKey({ id, by }: Audited & { readonly id: string }): Work<boolean> {
+/** False if there is no such key. */
+export function* removeSigningKey(id: string, by?: Actor): Work<boolean> {
   const isRemoved = (yield* change('DELETE FROM signing_keys WHERE id = $1', id)) === 1
   if (isRemoved) yield* record(by, (by) => keyEvent('key-remove', id, by))
   return isRemoved
@@ -60,7 +55,7 @@ export function* removeSigningKey({ id, by }: Audited & { readonly id: string })
 /** Replaces all keys. */
 export function* replaceKeys(keys: readonly SigningKey[]): Work<void> {
   yield* change('DELETE FROM signing_keys')
-  for (const key of keys) yield* addSigningKey({ key, onlyFirst: false })
+  for (const key of keys) yield* addSigningKey(key, false)
 }
 
 const keyEvent = (action: 'key-create' | 'key-remove', id: string, by: Actor): AuditEvent => ({
@@ -69,3 +64,5 @@ const keyEvent = (action: 'key-create' | 'key-remove', id: string, by: Actor): A
   bucketId: null,
   target: id,
 })
+
+export const changes = auditedChangesOf({ addSigningKey, removeSigningKey })

@@ -26,12 +26,6 @@ interface LabelLimits {
   readonly maxValues: number
 }
 
-/** The labels of the catalog. */
-export interface LabelCatalog {
-  /** The keys of the labels of a bucket in their order, or one of them, each with its most frequent values. */
-  listLabels(bucketId: BucketId, key: string | null, limits: LabelLimits): Promise<readonly LabelKey[]>
-}
-
 /** What the index has of an item. */
 export interface LabelledRow {
   readonly seq: number
@@ -220,7 +214,7 @@ const keysAndValues = {
     ORDER BY name.key, labels.items DESC, labels.value`,
 }
 
-/** As LabelCatalog.labelKeys. */
+/** The keys of the labels of a bucket in their order, or one of them, each with its most frequent values. */
 export function* listLabels(
   bucketId: BucketId,
   key: string | null,
@@ -246,3 +240,5 @@ export function* listLabels(
     .filter(([name]) => key === null || name === key)
     .map(([name, labels]) => ({ key: name, values: labels.map(({ value, items }) => ({ value, items })) }))
 }
+
+export const reads = { listLabels }

@@ -37,7 +37,7 @@ const checks: Readonly<Record<string, MetaCheck>> = {
     pattern: /^(?:\d+(?:\/\d+){1,2})?$/,
     isRequired: true,
     *correct() {
-      yield* renewHistory({ announced: [] })
+      yield* renewHistory([])
       yield* writeMeta(placeKey, '')
     },
   },

@@ -1,4 +1,5 @@
 import type { ItemId } from '../../core/ids.ts'
+import { changesOf, ofBucket } from './declarations.ts'
 import { markEdited, recordChanges } from './item-changes.ts'
 import { isTakenUnread } from './item-kinds.ts'
 import type { BucketId } from './records.ts'
@@ -28,27 +29,15 @@ export interface TakenAt {
   readonly offset: number | null
 }
 
-/**
- * The times at which pictures and videos were taken. An upload reads them. The items that it did not read are in an index of their own: those
- * whose read failed, and those of an earlier version. A version that reads further types sets `taken_read` of these types to null.
- */
-export interface TakenTimeCatalog {
-  /** Up to `limit` items that were not read, those after this one. Takes no time if there are none. */
-  listUnreadTaken(after: UnreadItem | null, limit: number): Promise<readonly UnreadItem[]>
-
-  /**
-   * Records that the bytes were read, and the time that they have, which is a change of the item. The bucket may not keep times: then it is
-   * not stored. Returns whether it was stored.
-   */
-  setTaken(bucketId: BucketId, id: ItemId, taken: TakenAt | null): Promise<boolean>
-}
+// The times at which pictures and videos were taken. An upload reads them. The items that it did not read are in an index of their own: those
+// whose read failed, and those of an earlier version. A version that reads further types sets `taken_read` of these types to null.
 
 const unread = eachEngine(
   (engine) => `SELECT id, bucket_id, seq FROM items${engine === 'sqlite' ? ' INDEXED BY items_unread' : ''}
     WHERE ${isTakenUnread} AND (bucket_id, seq) > ($1, $2) ORDER BY bucket_id, seq LIMIT $3`,
 )
 
-/** As TakenTimeCatalog.unreadTaken. */
+/** Up to `limit` items that were not read, those after this one. Takes no time if there are none. */
 export const listUnreadTaken = (after: UnreadItem | null, limit: number): Query<UnreadItem[]> =>
   all(
     (row) => ({ id: itemIdOf(row, 0), bucketId: bucketIdOf(row, 1), seq: integer(row, 2) }),
@@ -61,16 +50,11 @@ const update = eachEngine(
     WHERE id = $1 AND bucket_id = $2 AND taken_at IS NULL`,
 )
 
-/** As TakenTimeCatalog.setTaken. */
-export function* setTaken({
-  bucketId,
-  id,
-  taken,
-}: {
-  readonly bucketId: BucketId
-  readonly id: ItemId
-  readonly taken: TakenAt | null
-}): Work<boolean> {
+/**
+ * Records that the bytes were read, and the time that they have, which is a change of the item. The bucket may not keep times: then it is
+ * not stored. Returns whether it was stored.
+ */
+export function* setTaken(bucketId: BucketId, id: ItemId, taken: TakenAt | null): Work<boolean> {
   const removal = yield* first(
     (row) => integer(row, 0),
     'SELECT remove_metadata FROM buckets WHERE id = $1',
@@ -86,3 +70,7 @@ export function* setTaken({
   if (isStored && !isTrash(bucketId)) yield* recordChanges(bucketId, 'edited', [id])
   return isStored
 }
+
+export const reads = { listUnreadTaken }
+
+export const changes = changesOf({ setTaken }, { locks: ofBucket, changesItems: true })

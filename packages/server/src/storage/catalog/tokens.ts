@@ -1,8 +1,9 @@
 import { tokenRevoked } from '../../core/faults.ts'
 import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../core/quotas.ts'
 import { type Actor, isScope, type Scope } from '../../core/token-rules.ts'
-import type { AuditEvent, Audited } from './audit-events.ts'
+import type { AuditEvent } from './audit-events.ts'
 import { createBucket, expiredColumn, findBucket, readRemoval } from './buckets.ts'
+import { auditedChangesOf, changesOf, ofBucket, ofBucketNamed } from './declarations.ts'
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from './records.ts'
 import {
   all,
@@ -72,51 +73,10 @@ export interface TokenSuccessor extends NewTokenSecret {
   readonly replacedUntil: number
 }
 
-/** The tokens of the catalog. */
-export interface TokenCatalog {
+/** Reads of which engines have their own version. */
+export interface TokenReads {
   /** The current state of the token and its bucket; null if no token has this SHA-256. Reflects every change that was committed before the call. */
-  findGrant(tokenHash: Uint8Array): Promise<Grant | null>
-
-  /** What a user with this id has who has no row yet, in a bucket: as findGrant, without scopes. Null if there is no such bucket. */
-  newUserGrant(bucket: string, id: TokenId): Promise<Grant | null>
-
-  /** Creates the token, and its bucket if it does not exist. Returns whether it created the bucket. */
-  addToken(token: NewToken, by?: Actor): Promise<boolean>
-
-  /**
-   * Creates the row of a user of an issuer, unless there is one with its hash. If the bucket does not exist,
-   * creates it with the settings `newBucket`, or returns false if they are null.
-   */
-  addUser(user: NewToken, newBucket: Partial<BucketSettings> | null, by?: Actor): Promise<boolean>
-
-  /** Creates the bucket of the token, and the token; false if the bucket exists. Of several processes, one succeeds. */
-  createBucketWithToken(token: NewToken, by?: Actor): Promise<boolean>
-
-  /** Creates a token of the bucket. Throws Fault `token-revoked` if the token `grantor` was revoked, or its bucket deleted. */
-  grantToken(bucketId: BucketId, grantor: TokenId, token: GrantedToken, by?: Actor): Promise<void>
-
-  /**
-   * Creates the successor of a token of the bucket. False if the bucket has no such token that is valid when the successor is
-   * created and has no successor yet. Throws Fault `token-revoked` as grantToken.
-   */
-  rotateToken(bucketId: BucketId, grantor: TokenId, successor: TokenSuccessor, by?: Actor): Promise<boolean>
-
-  findToken(id: TokenId): Promise<TokenRecord | null>
-
-  /** Tokens of the bucket in the order of their creation, from that after `after` on; null begins with the first. */
-  tokensAfter(bucketId: BucketId, after: TokenId | null, limit: number): Promise<readonly TokenRecord[]>
-
-  /** All tokens, or those of one bucket, oldest first; without their hashes. */
-  listTokens(bucket?: string): Promise<readonly TokenRecord[]>
-
-  /** False if there is no such token. A second revocation keeps the first time. */
-  revokeToken(id: TokenId, at: number, by?: Actor): Promise<boolean>
-
-  /** Undoes the revocation of a token. False if there is no such token. */
-  restoreToken(id: TokenId, by?: Actor): Promise<boolean>
-
-  /** Records a use; the caller limits how often. */
-  touchToken(id: TokenId, at: number): Promise<void>
+  findGrant(tokenHash: Uint8Array): Grant | null
 }
 
 const scopeSets = new Map<string, ReadonlySet<Scope>>()
@@ -198,6 +158,7 @@ export const readToken = (row: Row): TokenRecord => ({
   limits: row[9] === null ? null : { id: tokenIdOf(row, 9), ...readLimitRow(row, 10) },
 })
 
+/** What a user with this id has who has no row yet, in a bucket: as findGrant, without scopes. Null if there is no such bucket. */
 export const newUserGrant = (bucket: string, id: TokenId): Query<Grant | null> =>
   first(readGrant, newUserRow, ...[bucket, Date.now(), id])
 
@@ -209,6 +170,7 @@ const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.c
 export const findToken = (id: TokenId): Query<TokenRecord | null> =>
   first(readToken, `${tokenRows} WHERE tokens.id = $1`, id)
 
+/** Tokens of the bucket in the order of their creation, from that after `after` on; null begins with the first. */
 export const tokensAfter = (bucketId: BucketId, after: TokenId | null, limit: number): Query<TokenRecord[]> =>
   all(
     readToken,
@@ -217,6 +179,7 @@ export const tokensAfter = (bucketId: BucketId, after: TokenId | null, limit: nu
     ...[bucketId, after, limit],
   )
 
+/** All tokens, or those of one bucket, oldest first; without their hashes. */
 export function listTokens(bucket?: string): Query<TokenRecord[]> {
   const order = 'ORDER BY tokens.created_at, tokens.number'
   return bucket === undefined
@@ -240,28 +203,31 @@ function* insertToken(bucketId: BucketId, token: GrantedToken, by: Actor | undef
   yield* record(by, (by) => tokenEvent(bucketId, token, by))
 }
 
-export function* addToken(token: Audited & NewToken): Work<boolean> {
-  const isNew = yield* createBucket({ ...token, name: token.bucket, settings: {} })
-  yield* insertToken(yield* holdBucket(token.bucket), token, token.by)
+/** Creates the token, and its bucket if it does not exist. Returns whether it created the bucket. */
+export function* addToken(token: NewToken, by?: Actor): Work<boolean> {
+  const isNew = yield* createBucket(token.bucket, {}, token.createdAt, by)
+  yield* insertToken(yield* holdBucket(token.bucket), token, by)
   return isNew
 }
 
-export function* createBucketWithToken(token: Audited & NewToken): Work<boolean> {
-  const isNew = yield* createBucket({ ...token, name: token.bucket, settings: {} })
-  if (isNew) yield* insertToken(yield* holdBucket(token.bucket), token, token.by)
+/** Creates the bucket of the token, and the token; false if the bucket exists. Of several processes, one succeeds. */
+export function* createBucketWithToken(token: NewToken, by?: Actor): Work<boolean> {
+  const isNew = yield* createBucket(token.bucket, {}, token.createdAt, by)
+  if (isNew) yield* insertToken(yield* holdBucket(token.bucket), token, by)
   return isNew
 }
 
-export function* addUser({
-  user,
-  newBucket,
-  ...audited
-}: Audited & {
-  readonly user: NewToken
-  readonly newBucket: Partial<BucketSettings> | null
-}): Work<boolean> {
+/**
+ * Creates the row of a user of an issuer, unless there is one with its hash. If the bucket does not exist,
+ * creates it with the settings `newBucket`, or returns false if they are null.
+ */
+export function* addUser(
+  user: NewToken,
+  newBucket: Partial<BucketSettings> | null,
+  by?: Actor,
+): Work<boolean> {
   const { bucket: name, createdAt } = user
-  if (newBucket !== null) yield* createBucket({ name, settings: newBucket, createdAt, ...audited })
+  if (newBucket !== null) yield* createBucket(name, newBucket, createdAt, by)
   const bucketId = yield* findBucket(name)
   if (bucketId === null) return false
   // Waits for a transaction that is adding the row.
@@ -276,32 +242,27 @@ function* holdBucket(name: string): Work<BucketId> {
   return id
 }
 
-/** As TokenCatalog.grantToken. */
-export function* grantToken({
-  bucketId,
-  grantor,
-  token,
-  by,
-}: Audited & {
-  readonly bucketId: BucketId
-  readonly grantor: TokenId
-  readonly token: GrantedToken
-}): Work<undefined> {
+/** Creates a token of the bucket. Throws Fault `token-revoked` if the token `grantor` was revoked, or its bucket deleted. */
+export function* grantToken(
+  bucketId: BucketId,
+  grantor: TokenId,
+  token: GrantedToken,
+  by?: Actor,
+): Work<undefined> {
   yield* requireGrantor(bucketId, grantor, token.createdAt)
   yield* insertToken(bucketId, token, by)
 }
 
-/** As TokenCatalog.rotateToken. */
-export function* rotateToken({
-  bucketId,
-  grantor,
-  successor,
-  by,
-}: Audited & {
-  readonly bucketId: BucketId
-  readonly grantor: TokenId
-  readonly successor: TokenSuccessor
-}): Work<boolean> {
+/**
+ * Creates the successor of a token of the bucket. False if the bucket has no such token that is valid when the successor is
+ * created and has no successor yet. Throws Fault `token-revoked` as grantToken.
+ */
+export function* rotateToken(
+  bucketId: BucketId,
+  grantor: TokenId,
+  successor: TokenSuccessor,
+  by?: Actor,
+): Work<boolean> {
   yield* requireGrantor(bucketId, grantor, successor.createdAt)
   const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
   // The lock makes a concurrent rotation wait, so that it reads the successor that the first one sets.
@@ -322,12 +283,8 @@ export function* rotateToken({
   return true
 }
 
-/** As TokenCatalog.revokeToken. */
-export function* revokeToken({
-  id,
-  at,
-  by,
-}: Audited & { readonly id: TokenId; readonly at: number }): Work<boolean> {
+/** False if there is no such token. A second revocation keeps the first time. */
+export function* revokeToken(id: TokenId, at: number, by?: Actor): Work<boolean> {
   const token = yield* first(
     (row) => ({ bucketId: bucketIdOf(row, 0), name: text(row, 1), revokedAt: integerOrNull(row, 2) }),
     'SELECT bucket_id, name, revoked_at FROM tokens WHERE id = $1 FOR UPDATE',
@@ -341,8 +298,8 @@ export function* revokeToken({
   return true
 }
 
-/** As TokenCatalog.restoreToken. */
-export function* restoreToken({ id, by }: Audited & { readonly id: TokenId }): Work<boolean> {
+/** Undoes the revocation of a token. False if there is no such token. */
+export function* restoreToken(id: TokenId, by?: Actor): Work<boolean> {
   const token = yield* first(
     (row) => ({ bucketId: bucketIdOf(row, 0), name: text(row, 1), revokedAt: integerOrNull(row, 2) }),
     'SELECT bucket_id, name, revoked_at FROM tokens WHERE id = $1 FOR UPDATE',
@@ -356,7 +313,8 @@ export function* restoreToken({ id, by }: Audited & { readonly id: TokenId }): W
   return true
 }
 
-export function* touchToken({ id, at }: { readonly id: TokenId; readonly at: number }): Work<undefined> {
+/** Records a use; the caller limits how often. */
+export function* touchToken(id: TokenId, at: number): Work<undefined> {
   yield* change('UPDATE tokens SET last_used_at = $1 WHERE id = $2', at, id)
 }
 
@@ -408,3 +366,12 @@ const rotationEvent = (
 
 const timeOf = (milliseconds: number | null): string | null =>
   milliseconds === null ? null : new Date(milliseconds).toISOString()
+
+export const reads = { newUserGrant, findToken, tokensAfter, listTokens }
+
+export const changes = {
+  ...auditedChangesOf({ addToken }, { locks: ({ bucket }) => ofBucketNamed(bucket) }),
+  ...auditedChangesOf({ createBucketWithToken, addUser, revokeToken, restoreToken }),
+  ...auditedChangesOf({ grantToken, rotateToken }, { locks: ofBucket }),
+  ...changesOf({ touchToken }),
+}

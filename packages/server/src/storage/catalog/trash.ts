@@ -12,6 +12,7 @@ import {
   tooManyExpired,
   trashColumns,
 } from './buckets.ts'
+import { ofBucket, ownChangesOf } from './declarations.ts'
 import type { ExpiredRest } from './expired-items.ts'
 import { itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
 import type { BucketId, BucketWithTrash, RemovedItems, TrashedItem, TrashedItems } from './records.ts'
@@ -29,43 +30,26 @@ import {
   type Work,
 } from './statements.ts'
 
-/** The trash of the catalog, and items that expire. */
-export interface TrashCatalog {
+/** Changes of the trash and of items that expire. */
+export interface TrashChanges {
   /**
    * Moves items from the trash back to their earlier places, if they have not expired. Returns the ids of the moved items. Throws Fault
    * `quota-exceeded`.
    */
-  restoreItems(
-    bucketId: BucketId,
-    ids: readonly ItemId[],
-    by?: Actor,
-    now?: number,
-  ): Promise<readonly ItemId[]>
+  restoreItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor, now?: number): readonly ItemId[]
 
   /** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeItems. */
-  purgeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor): Promise<RemovedItems>
+  purgeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor): RemovedItems
 
   /**
-   * Removes up to 100 items of the bucket that have expired, as removeItems does, permanently. If there may be more, counts 10,000 of them, so that
-   * reads do not pass by them.
+   * Removes up to `expiryLimit` items of the bucket that have expired, as removeItems does, permanently. If there may be more, counts 10,000 of them,
+   * so that reads do not pass by them. In the audit log the service does it.
    */
-  expireItems(bucketId: BucketId, now?: number): Promise<RemovedItems & ExpiredRest>
-
-  /** Buckets that may have items that expired at `now` or before. */
-  expiringBuckets(now: number): Promise<readonly BucketId[]>
-
-  /**
-   * Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. Ends early if it
-   * would pass by too many items that have expired.
-   */
-  listTrash(bucketId: BucketId, after: number | null, limit: number, now?: number): Promise<TrashedItems>
-
-  /** Buckets whose trash has items that expired at `now` or before. */
-  expiringTrashes(now: number): Promise<readonly BucketId[]>
-
-  /** Up to `limit` items of the trash of a bucket that expired at `now` or before. */
-  expiredTrash(bucketId: BucketId, now: number, limit: number): Promise<readonly ItemId[]>
+  expireItems(bucketId: BucketId, now?: number, by?: Actor): RemovedItems & ExpiredRest
 }
+
+/** The maximum number of expired items that one change removes. Other changes wait for it. */
+export const expiryLimit = 100
 
 // Deleted items that can be restored are in another bucket, the trash. Its id is the id of their bucket with a minus sign. So statements
 // that list a bucket do not read them, and checks, backups and transfers treat them like other items. The byte count of a bucket includes
@@ -91,7 +75,7 @@ const bucketWithTrash = eachEngine(
     FROM ${bucketsWithTrash} WHERE id = $1`,
 )
 
-/** As BucketCatalog.bucketWithTrash. */
+/** The bucket and its trash in one state, without what has expired. Null if there is no such bucket. Throws Fault `catalog-busy` if reads pass by too many of it. */
 export function* findBucketWithTrash(bucketId: BucketId): Query<BucketWithTrash | null> {
   const found = yield* first(
     (row) => ({
@@ -125,12 +109,16 @@ const lastExamined =
 const trashRows = `SELECT ${itemRowColumns}, ${trashed.text} FROM items
   WHERE bucket_id = $1 AND seq < $2 AND seq >= $3 AND expires_at > $4 ORDER BY seq DESC LIMIT $5`
 
-/** As TrashCatalog.trash. Each part is a range of numbers, so that changes between two statements remove nothing from the list. */
+/**
+ * Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. Ends early if it
+ * would pass by too many items that have expired. Each part is a range of numbers, so that changes between two statements remove nothing from the
+ * list.
+ */
 export function* listTrash(
   bucketId: BucketId,
   after: number | null,
   limit: number,
-  now: number,
+  now = Date.now(),
 ): Query<TrashedItems> {
   const id = trashOf(bucketId)
   const rows: TrashedItem[] = []
@@ -161,15 +149,15 @@ const expiredOfOne = eachEngine(
   (engine) => `SELECT id ${expiredRows[engine]} = $2 ORDER BY expires_at LIMIT $3`,
 )
 
-/** As TrashCatalog.expiringTrashes. */
+/** Buckets whose trash has items that expired at `now` or before. */
 export const expiringTrashes = (now: number): Query<BucketId[]> =>
   all((row) => bucketIdOf(row, 0), trashesWithExpired, now)
 
-/** As TrashCatalog.expiredTrash. */
+/** Up to `limit` items of the trash of a bucket that expired at `now` or before. */
 export const expiredTrash = (bucketId: BucketId, now: number, limit: number): Query<ItemId[]> =>
   all((row) => itemIdOf(row, 0), expiredOfOne, ...[now, trashOf(bucketId), limit])
 
-/** As TrashCatalog.expiringBuckets. */
+/** Buckets that may have items that expired at `now` or before. */
 export const expiringBuckets = (now: number): Query<BucketId[]> =>
   all((row) => bucketIdOf(row, 0), 'SELECT id FROM buckets WHERE next_expiry <= $1 AND id > 0', now)
 
@@ -186,3 +174,12 @@ export const expiryRefresh = eachEngine((engine) => {
 export function* refreshExpiry(bucketId: BucketId): Work<void> {
   yield* change(expiryRefresh, bucketId)
 }
+
+export const reads = {
+  ...{ findBucketWithTrash, listTrash, expiringTrashes, expiredTrash, expiringBuckets },
+}
+
+export const changes = ownChangesOf<TrashChanges>(
+  { restoreItems: 2, purgeItems: 2, expireItems: 2 },
+  { locks: ofBucket, changesItems: true },
+)

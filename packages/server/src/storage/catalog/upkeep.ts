@@ -1,7 +1,7 @@
 import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/token-rules.ts'
-import type { Audited } from './audit-events.ts'
 import { expiredOfAll } from './buckets.ts'
+import { auditedChangesOf, changesOf } from './declarations.ts'
 import type { CatalogStatistics, UpkeepRun } from './records.ts'
 import {
   all,
@@ -19,80 +19,6 @@ import {
   type Work,
 } from './statements.ts'
 import { countWebhooks } from './webhooks.ts'
-
-/** What keeps rows and bytes together, and what monitoring reads. */
-export interface UpkeepCatalog {
-  /**
-   * Records that the blob store is about to commit bytes under these ids. The transaction that adds an item removes its intent,
-   * so after a crash the remaining ones name all committed bytes without an item. Their deadline is `lifetime` milliseconds from now;
-   * a deadline of an existing intent is only extended.
-   */
-  addIntents(ids: readonly ItemId[], lifetime: number): Promise<void>
-
-  listIntents(): Promise<readonly ItemId[]>
-
-  /** The ids of intents whose deadline has passed. */
-  expiredIntents(): Promise<readonly ItemId[]>
-
-  /**
-   * Of intents whose deadline has passed, returns the ids that no item, tombstone or unfinished upload has, and reserves them
-   * permanently in the same transaction: no item can have them, so their bytes can be removed.
-   */
-  retireIntents(ids: readonly ItemId[]): Promise<readonly ItemId[]>
-
-  /** Removes intents. Call it when the blob store has no bytes under these ids. */
-  clearIntents(ids: readonly ItemId[]): Promise<void>
-
-  /** Returns the ids that no item, tombstone or unfinished upload has. */
-  findUnreferenced(ids: readonly ItemId[]): Promise<readonly ItemId[]>
-
-  /** Of these ids, those that items have. */
-  itemsNamed(ids: readonly ItemId[]): Promise<readonly ItemId[]>
-
-  /** Ids of removed items whose bytes or variants may still exist in the blob store. */
-  listTombstones(): Promise<readonly ItemId[]>
-
-  /**
-   * Of these ids, those that have a tombstone and that no item, unfinished upload or current intent names: their bytes may be removed. No item
-   * whose bytes are in the blob store is added with such an id while it has its tombstone.
-   */
-  removableBlobs(ids: readonly ItemId[]): Promise<readonly ItemId[]>
-
-  /** Removes the tombstones of items whose bytes and variants were removed. */
-  clearTombstones(ids: readonly ItemId[]): Promise<void>
-
-  /** The identity of the directory of the bytes; null before the first start. */
-  blobsIdentity(): Promise<string | null>
-
-  /** Sets the identity if there is none. Returns the one that is set: another server may have been first. */
-  claimBlobsIdentity(identity: string): Promise<string>
-
-  /** Stores whether the audit log is on, for the changes of commands. */
-  storeAudit(isOn: boolean): Promise<void>
-
-  /** Ids of some items whose bytes are in the blob store: the first and the last ones. */
-  someWithBlobs(): Promise<readonly ItemId[]>
-
-  statistics(): Promise<CatalogStatistics>
-
-  /** Records a completed upkeep command; replaces the earlier record of its kind. */
-  recordUpkeep(run: UpkeepRun, by?: Actor): Promise<void>
-
-  /** True if the catalog has no bucket. */
-  isNew(): Promise<boolean>
-
-  /**
-   * Waits until no change of an earlier process can be committed any more: a database may still be committing what a process sent
-   * before it was killed. For a start that compares rows with files.
-   */
-  settle(): Promise<void>
-
-  /** Throws if rows cannot be read. */
-  checkReads(): Promise<void>
-
-  /** Throws if rows cannot be written. */
-  checkWrites(): Promise<void>
-}
 
 const readId = (row: Row): ItemId => itemIdOf(row, 0)
 
@@ -128,22 +54,25 @@ const retirement = {
   postgres: null,
 }
 
-export function* addIntents({
-  ids,
-  lifetime,
-}: {
-  readonly ids: readonly ItemId[]
-  readonly lifetime: number
-}): Work<undefined> {
+/**
+ * Records that the blob store is about to commit bytes under these ids. The transaction that adds an item removes its intent,
+ * so after a crash the remaining ones name all committed bytes without an item. Their deadline is `lifetime` milliseconds from now;
+ * a deadline of an existing intent is only extended.
+ */
+export function* addIntents(ids: readonly ItemId[], lifetime: number): Work<undefined> {
   yield* change(intentInsertion, ids, lifetime)
 }
 
 export const listIntents = (): Query<ItemId[]> => all(readId, 'SELECT id FROM intents')
 
+/** The ids of intents whose deadline has passed. */
 export const expiredIntents = (): Query<ItemId[]> => all(readId, intentsUntilNow)
 
-/** As UpkeepCatalog.retireIntents. */
-export function* retireIntents({ ids }: { readonly ids: readonly ItemId[] }): Work<readonly ItemId[]> {
+/**
+ * Of intents whose deadline has passed, returns the ids that no item, tombstone or unfinished upload has, and reserves them
+ * permanently in the same transaction: no item can have them, so their bytes can be removed.
+ */
+export function* retireIntents(ids: readonly ItemId[]): Work<readonly ItemId[]> {
   const expired = `${unreferenced} AND value IN (${intentsUntilNow.sqlite})`
   const retired = yield* all(readId, { sqlite: expired, postgres: 'SELECT retire_intents($1)' }, ids)
   yield* change(retirement, retired)
@@ -157,22 +86,30 @@ export function* retireIds(ids: readonly ItemId[]): Work<readonly ItemId[]> {
   return retired
 }
 
-export function* clearIntents({ ids }: { readonly ids: readonly ItemId[] }): Work<undefined> {
+/** Removes intents. Call it when the blob store has no bytes under these ids. */
+export function* clearIntents(ids: readonly ItemId[]): Work<undefined> {
   yield* change('DELETE FROM intents WHERE id = ANY ($1::text[])', ids)
 }
 
+/** Returns the ids that no item, tombstone or unfinished upload has. */
 export const findUnreferenced = (ids: readonly ItemId[]): Query<ItemId[]> =>
   all(readId, { sqlite: unreferenced, postgres: 'SELECT unreferenced_ids($1)' }, ids)
 
+/** Of these ids, those that items have. */
 export const itemsNamed = (ids: readonly ItemId[]): Query<ItemId[]> =>
   all(readId, 'SELECT id FROM items WHERE id = ANY ($1::text[])', ids)
 
+/** Ids of removed items whose bytes or variants may still exist in the blob store. */
 export const listTombstones = (): Query<ItemId[]> => all(readId, 'SELECT id FROM tombstones')
 
-/** As UpkeepCatalog.removableBlobs. */
+/**
+ * Of these ids, those that have a tombstone and that no item, unfinished upload or current intent names: their bytes may be removed. No item
+ * whose bytes are in the blob store is added with such an id while it has its tombstone.
+ */
 export const removableBlobs = (ids: readonly ItemId[]): Query<ItemId[]> => all(readId, removable, ids)
 
-export function* clearTombstones({ ids }: { readonly ids: readonly ItemId[] }): Work<undefined> {
+/** Removes the tombstones of items whose bytes and variants were removed. */
+export function* clearTombstones(ids: readonly ItemId[]): Work<undefined> {
   yield* change('DELETE FROM tombstones WHERE id = ANY ($1::text[])', ids)
 }
 
@@ -190,14 +127,17 @@ export const identityPattern = /^[0-9a-f]{32}$/
 
 const blobsKey = 'blobs'
 
-/** As UpkeepCatalog.blobsIdentity. A damaged identity is none: a start creates another one, if the directory has the bytes of the items. */
+/**
+ * The identity of the directory of the bytes; null before the first start. A damaged identity is none: a start creates another one, if the directory
+ * has the bytes of the items.
+ */
 export function* blobsIdentity(): Query<string | null> {
   const identity = yield* readMeta(blobsKey)
   return identity !== null && identityPattern.test(identity) ? identity : null
 }
 
-/** As UpkeepCatalog.claimBlobsIdentity. */
-export function* claimBlobsIdentity({ identity }: { readonly identity: string }): Work<string> {
+/** Sets the identity if there is none. Returns the one that is set: another server may have been first. */
+export function* claimBlobsIdentity(identity: string): Work<string> {
   const damaged = (yield* blobsIdentity()) === null ? yield* readMeta(blobsKey) : null
   if (damaged !== null) yield* change('DELETE FROM meta WHERE key = $1 AND value = $2', blobsKey, damaged)
   yield* change('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', blobsKey, identity)
@@ -211,12 +151,12 @@ export function* isAudited(): Query<boolean> {
   return (yield* readMeta(auditKey)) === 'on'
 }
 
-/** As UpkeepCatalog.storeAudit. */
-export function* storeAudit({ isOn }: { readonly isOn: boolean }): Work<undefined> {
+/** Stores whether the audit log is on, for the changes of commands. */
+export function* storeAudit(isOn: boolean): Work<undefined> {
   if ((yield* isAudited()) !== isOn) yield* writeMeta(auditKey, isOn ? 'on' : 'off')
 }
 
-/** As UpkeepCatalog.someWithBlobs. */
+/** Ids of some items whose bytes are in the blob store: the first and the last ones. */
 export function* someWithBlobs(): Query<ItemId[]> {
   const some = (order: 'ASC' | 'DESC') =>
     all(
@@ -229,9 +169,9 @@ export function* someWithBlobs(): Query<ItemId[]> {
 
 /** What shows which bytes belong to a catalog. */
 export interface BlobsOwner {
-  /** As UpkeepCatalog.blobsIdentity. */
+  /** As blobsIdentity. */
   readonly identity: string | null
-  /** As UpkeepCatalog.someWithBlobs, for a catalog without an identity. */
+  /** As someWithBlobs, for a catalog without an identity. */
   readonly items: readonly ItemId[]
 }
 
@@ -240,8 +180,14 @@ export function* blobsOwner(): Query<BlobsOwner> {
   return { identity, items: identity === null ? yield* someWithBlobs() : [] }
 }
 
+/** True if the catalog has no bucket. */
 export function* isNew(): Query<boolean> {
   return (yield* first(() => false, 'SELECT 1 FROM buckets LIMIT 1')) ?? true
+}
+
+/** Throws if rows cannot be read. */
+export function* checkReads(): Query<undefined> {
+  yield* isNew()
 }
 
 /** The kinds of upkeep runs. The last run of each is a value of the table `meta`. */
@@ -277,8 +223,8 @@ export function* readStatistics(): Query<Omit<CatalogStatistics, 'waitingChanges
   }
 }
 
-/** As UpkeepCatalog.recordUpkeep. */
-export function* recordUpkeep({ kind, finishedAt, faults, by }: Audited & UpkeepRun): Work<undefined> {
+/** Records a completed upkeep command; replaces the earlier record of its kind. */
+export function* recordUpkeep({ kind, finishedAt, faults }: UpkeepRun, by?: Actor): Work<undefined> {
   yield* writeMeta(runKey(kind), `${finishedAt} ${faults}`)
   yield* record(by, (by) => ({ action: kind, by, bucketId: null, target: null, detail: { faults } }))
 }
@@ -289,8 +235,11 @@ const waitForChanges = {
   postgres: 'LOCK TABLE items, uploads, intents IN SHARE MODE',
 }
 
-/** As UpkeepCatalog.settle. */
-export function* settle(_: null): Work<undefined> {
+/**
+ * Waits until no change of an earlier process can be committed any more: PostgreSQL may still be committing what a process sent
+ * before it was killed. For a start that compares rows with files.
+ */
+export function* settle(): Work<undefined> {
   yield* change(waitForChanges)
 }
 
@@ -300,9 +249,20 @@ const writeCheck = {
   postgres: null,
 }
 
-/** As UpkeepCatalog.checkWrites. */
-export function* checkWrites(_: null): Work<undefined> {
+/** Throws if rows cannot be written. */
+export function* checkWrites(): Work<undefined> {
   yield* change(writeCheck)
+}
+
+export const reads = {
+  ...{ listIntents, expiredIntents, findUnreferenced, itemsNamed, listTombstones, removableBlobs },
+  ...{ blobsIdentity, someWithBlobs, isNew, checkReads },
+}
+
+export const changes = {
+  ...changesOf({ addIntents, retireIntents, clearIntents, clearTombstones }),
+  ...changesOf({ claimBlobsIdentity, storeAudit, settle, checkWrites }),
+  ...auditedChangesOf({ recordUpkeep }),
 }
 
 /** Returns the free space of the catalog to the file system. */

@@ -1,6 +1,8 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
 import type { Amount } from '../../core/quotas.ts'
 import type { Actor } from '../../core/token-rules.ts'
+import { addedBy } from './audit-events.ts'
+import { auditedChangesOf, changesOf, ofBucket, ofUpload } from './declarations.ts'
 import type { AddedItem, BucketId, TokenId } from './records.ts'
 import {
   all,
@@ -80,66 +82,6 @@ export interface OffsetMove {
   readonly expiresAt: number
 }
 
-/** The resumable uploads of the catalog. */
-export interface UploadCatalog {
-  /** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded` and `token-limit-exceeded`. */
-  createUpload(upload: NewUpload): Promise<void>
-
-  /** Null also for an unfinished upload that names an item: its bytes are those of the item. */
-  findUpload(id: UploadId): Promise<Upload | null>
-
-  /** The finished upload that has become this item; null if there is none, or if it has expired and was removed. */
-  uploadOfItem(id: ItemId): Promise<Upload | null>
-
-  /** Sets and reserves the length if it was unknown; false if there is no such upload. Throws as createUpload. */
-  declareLength(id: UploadId, length: number): Promise<boolean>
-
-  /** Sets an unfinished upload's offset if it was `from`, else returns false. Throws as createUpload. */
-  moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
-
-  /** What a remote blob store holds of an upload; null if there is no such unfinished upload. */
-  findUploadParts(id: UploadId): Promise<UploadParts | null>
-
-  /** The bytes of the upload that are in the catalog, in order. They follow the bytes of its parts. */
-  findUploadPieces(id: UploadId): Promise<Uint8Array[]>
-
-  /** Records the id of the multipart upload, unless one is recorded. Returns the recorded one; null as uploadParts. */
-  beginParts(id: UploadId, multipart: string): Promise<string | null>
-
-  /** As moveUpload; in the same transaction adds the parts and the piece. If there are parts, removes the pieces before them. */
-  storeParts(id: UploadId, stored: StoredParts, move: OffsetMove): Promise<boolean>
-
-  /**
-   * Adds the item, and its bytes if given, and marks the upload as finished in one transaction; false if no unfinished upload
-   * has this id and the length `received`, by default the item's size. Throws Fault `quota-exceeded`.
-   */
-  finishUpload(
-    id: UploadId,
-    added: AddedItem,
-    expiresAt: number,
-    by?: Actor,
-    received?: number,
-  ): Promise<boolean>
-
-  /**
-   * Removes the upload and releases its reservation; its item, if it has one, stays. With `onlyUnfinished`, keeps a finished
-   * upload. False if there is no such upload.
-   */
-  removeUpload(id: UploadId, onlyUnfinished?: boolean): Promise<boolean>
-
-  unfinishedUploads(): Promise<readonly Upload[]>
-
-  /** Up to `limit` uploads, finished or not, that expired at `now` or before, in the order of expiry and id: those that follow `after`. */
-  expiredUploads(
-    now: number,
-    limit: number,
-    after?: Pick<Upload, 'expiresAt' | 'id'> | null,
-  ): Promise<readonly Upload[]>
-
-  /** Uploads of the bucket, finished or not. */
-  uploadsOf(bucketId: BucketId): Promise<readonly Upload[]>
-}
-
 const uploadColumns =
   'id, bucket_id, length, received, metadata, filename, declared_type, item_id, finished, expires_at, token_id, limited_by'
 
@@ -160,7 +102,7 @@ const readUpload = (row: Row): Upload => ({
 
 const uploadRows = `SELECT ${uploadColumns} FROM uploads`
 
-/** Without a damaged row that names an item before it is finished: what is stored under this id is the item's. */
+/** Null also for an unfinished upload that names an item: its bytes are those of the item. */
 export const findUpload = (id: UploadId): Query<Upload | null> =>
   first(
     readUpload,
@@ -168,16 +110,17 @@ export const findUpload = (id: UploadId): Query<Upload | null> =>
     id,
   )
 
+/** The finished upload that has become this item; null if there is none, or if it has expired and was removed. */
 export const uploadOfItem = (id: ItemId): Query<Upload | null> =>
   first(readUpload, `${uploadRows} WHERE item_id = $1 AND finished = 1`, id)
 
 export const unfinishedUploads = (): Query<Upload[]> => all(readUpload, `${uploadRows} WHERE finished = 0`)
 
-/** As UploadCatalog.expiredUploads. */
+/** Up to `limit` uploads, finished or not, that expired at `now` or before, in the order of expiry and id: those that follow `after`. */
 export const expiredUploads = (
   now: number,
   limit: number,
-  after: Pick<Upload, 'expiresAt' | 'id'> | null,
+  after: Pick<Upload, 'expiresAt' | 'id'> | null = null,
 ): Query<Upload[]> =>
   all(
     readUpload,
@@ -185,10 +128,11 @@ export const expiredUploads = (
     ...[now, after?.expiresAt ?? Number.MIN_SAFE_INTEGER, after?.id ?? '', limit],
   )
 
+/** Uploads of the bucket, finished or not. */
 export const uploadsOf = (bucketId: BucketId): Query<Upload[]> =>
   all(readUpload, `${uploadRows} WHERE bucket_id = $1`, bucketId)
 
-/** As UploadCatalog.uploadParts. */
+/** What a remote blob store holds of an upload; null if there is no such unfinished upload. */
 export function* findUploadParts(id: UploadId): Query<UploadParts | null> {
   // One statement, and so one snapshot.
   const rows = yield* all(
@@ -206,12 +150,13 @@ export function* findUploadParts(id: UploadId): Query<UploadParts | null> {
     : { multipart: upload.multipart, parts: rows.flatMap(({ part }) => part) }
 }
 
+/** The bytes of the upload that are in the catalog, in order. They follow the bytes of its parts. */
 export const findUploadPieces = (id: UploadId): Query<Uint8Array[]> =>
   all((row) => bytes(row, 0), 'SELECT bytes FROM upload_pieces WHERE upload_id = $1 ORDER BY number', id)
 
 // Only the functions below write the rows of uploads. They also update the reservations of the bucket.
 
-/** As UploadCatalog.createUpload. */
+/** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded` and `token-limit-exceeded`. */
 export function* createUpload(upload: NewUpload): Work<undefined> {
   const { id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt, tokenId, limitedBy } =
     upload
@@ -223,14 +168,8 @@ export function* createUpload(upload: NewUpload): Work<undefined> {
   )
 }
 
-/** As UploadCatalog.declareLength. */
-export function* declareLength({
-  id,
-  length,
-}: {
-  readonly id: UploadId
-  readonly length: number
-}): Work<boolean> {
+/** Sets and reserves the length if it was unknown; false if there is no such upload. Throws as createUpload. */
+export function* declareLength(id: UploadId, length: number): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload?.length !== null) return false
   yield* reserve(upload, { items: 0, bytes: length - upload.offset })
@@ -238,13 +177,8 @@ export function* declareLength({
   return true
 }
 
-/** As UploadCatalog.moveUpload. */
-export function* moveUpload({
-  id,
-  from,
-  to,
-  expiresAt,
-}: OffsetMove & { readonly id: UploadId }): Work<boolean> {
+/** Sets an unfinished upload's offset if it was `from`, else returns false. Throws as createUpload. */
+export function* moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload?.offset !== from) return false
   if (upload.length === null) yield* reserve(upload, { items: 0, bytes: to - from })
@@ -252,31 +186,21 @@ export function* moveUpload({
   return true
 }
 
-/** As UploadCatalog.beginParts. */
-export const beginParts = ({
-  id,
-  multipart,
-}: {
-  readonly id: UploadId
-  readonly multipart: string
-}): Work<string | null> =>
+/** Records the id of the multipart upload, unless one is recorded. Returns the recorded one; null as findUploadParts. */
+export const beginParts = (id: UploadId, multipart: string): Work<string | null> =>
   first(
     (row) => text(row, 0),
     'UPDATE uploads SET multipart = coalesce(multipart, $1) WHERE id = $2 AND finished = 0 RETURNING multipart',
     ...[multipart, id],
   )
 
-/** As UploadCatalog.storeParts. */
-export function* storeParts({
-  id,
-  stored: { parts, piece },
-  move,
-}: {
-  readonly id: UploadId
-  readonly stored: StoredParts
-  readonly move: OffsetMove
-}): Work<boolean> {
-  if (!(yield* moveUpload({ id, ...move }))) return false
+/** As moveUpload; in the same transaction adds the parts and the piece. If there are parts, removes the pieces before them. */
+export function* storeParts(
+  id: UploadId,
+  { parts, piece }: StoredParts,
+  { from, to, expiresAt }: OffsetMove,
+): Work<boolean> {
+  if (!(yield* moveUpload(id, from, to, expiresAt))) return false
   for (const { number, size, etag } of parts)
     yield* change(
       'INSERT INTO upload_parts (upload_id, number, size, etag) VALUES ($1, $2, $3, $4)',
@@ -311,25 +235,24 @@ function* addPiece(id: UploadId, piece: Uint8Array): Work<void> {
     )
 }
 
-/** As UploadCatalog.finishUpload. */
-export function* finishUpload({
-  id,
-  added,
-  expiresAt,
-  received,
-}: {
-  readonly id: UploadId
-  readonly added: AddedItem
-  readonly expiresAt: number
-  readonly received: number
-}): Work<boolean> {
+/**
+ * Adds the item, and its bytes if given, and marks the upload as finished in one transaction; false if no unfinished upload
+ * has this id and the length `received`, by default the item's size. Throws Fault `quota-exceeded`.
+ */
+export function* finishUpload(
+  id: UploadId,
+  added: AddedItem,
+  expiresAt: number,
+  by?: Actor,
+  received = added.size,
+): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload?.length !== received) return false
   const reserved = reservedBy(upload)
   // Other reservations do not count, because this one came first.
   yield (engine) => engine.requireReserved(upload.bucketId, reserved)
   yield* release(upload, reserved, { items: 1, bytes: added.size })
-  yield (engine) => engine.append(upload.bucketId, [added])
+  yield (engine) => engine.append(upload.bucketId, addedBy([added], by))
   yield* change(
     'UPDATE uploads SET received = length, finished = 1, item_id = $1, expires_at = $2 WHERE id = $3',
     ...[added.id, expiresAt, id],
@@ -338,14 +261,11 @@ export function* finishUpload({
   return true
 }
 
-/** As UploadCatalog.removeUpload. */
-export function* removeUpload({
-  id,
-  onlyUnfinished,
-}: {
-  readonly id: UploadId
-  readonly onlyUnfinished: boolean
-}): Work<boolean> {
+/**
+ * Removes the upload and releases its reservation; its item, if it has one, stays. With `onlyUnfinished`, keeps a finished
+ * upload. False if there is no such upload.
+ */
+export function* removeUpload(id: UploadId, onlyUnfinished = false): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload) {
     yield* release(upload, reservedBy(upload), nothing)
@@ -383,4 +303,16 @@ function* release({ bucketId, limitedBy }: Counted, { items, bytes }: Amount, us
   const reserved = { items: -items, bytes: -bytes }
   yield* countLimited(limitedBy, nothing, { reserved, used })
   yield (engine) => engine.reserve(bucketId, reserved)
+}
+
+export const reads = {
+  ...{ findUpload, uploadOfItem, unfinishedUploads, expiredUploads, uploadsOf },
+  ...{ findUploadParts, findUploadPieces },
+}
+
+export const changes = {
+  ...changesOf({ createUpload }, { locks: ({ bucketId }) => ofBucket(bucketId) }),
+  ...changesOf({ declareLength, moveUpload, storeParts, removeUpload }, { locks: ofUpload }),
+  ...auditedChangesOf({ finishUpload }, { locks: ofUpload, changesItems: true }),
+  ...changesOf({ beginParts }),
 }

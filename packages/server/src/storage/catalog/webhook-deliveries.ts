@@ -1,5 +1,6 @@
+import { type Actor, service } from '../../core/token-rules.ts'
 import { keptDeliveries, type WebhookId, type WebhookState } from '../../core/webhook-rules.ts'
-import type { Audited } from './audit-events.ts'
+import { auditedChangesOf, changesOf } from './declarations.ts'
 import { changeKinds } from './item-changes.ts'
 import type { BucketId } from './records.ts'
 import {
@@ -68,41 +69,6 @@ type AttemptOutcome =
       /** Switches the webhook off. */
       readonly state: WebhookState
     }
-
-/** The deliveries of webhooks. */
-export interface WebhookDeliveryCatalog {
-  /** The last deliveries of a webhook, latest first. */
-  listWebhookDeliveries(id: WebhookId): Promise<readonly StoredDelivery[]>
-
-  /** The buckets with webhooks that are switched on. */
-  listWebhookBuckets(): Promise<readonly BucketId[]>
-
-  /**
-   * Up to `limit` webhooks with a delivery to make or changes to pass by, for which no other owner has a lease: the one that waits longest
-   * first. Of each bucket at most four, and none of those in `except`.
-   */
-  dueWebhooks(
-    owner: string,
-    now: number,
-    limit: number,
-    except?: readonly WebhookId[],
-  ): Promise<readonly DueWebhook[]>
-
-  /** Takes the lease of a webhook for some milliseconds. Null if another owner has it, or if the webhook is not switched on. */
-  claimWebhook(id: WebhookId, owner: string, lifetime: number): Promise<WebhookReader | null>
-
-  /** Ends all leases of an owner. */
-  releaseWebhooks(owner: string): Promise<void>
-
-  /** Stores an attempt of the owner of the lease, and what it changes. False if the lease has ended or the webhook has changed. */
-  recordAttempt(attempt: WebhookAttempt): Promise<boolean>
-
-  /**
-   * Stores a delivery that somebody asked for, and returns its number. If it succeeded, the next attempt is made at once. Null if there is no
-   * such webhook.
-   */
-  recordManualDelivery(id: WebhookId, delivery: WebhookDelivery): Promise<number | null>
-}
 
 export interface DueWebhook {
   readonly id: WebhookId
@@ -204,6 +170,7 @@ function readDelivery(row: Row): StoredDelivery {
   }
 }
 
+/** The last deliveries of a webhook, latest first. */
 export const listWebhookDeliveries = (id: WebhookId): Query<StoredDelivery[]> =>
   all(
     readDelivery,
@@ -212,15 +179,19 @@ export const listWebhookDeliveries = (id: WebhookId): Query<StoredDelivery[]> =>
     id,
   )
 
+/** The buckets with webhooks that are switched on. */
 export const listWebhookBuckets = (): Query<BucketId[]> =>
   all((row) => bucketIdOf(row, 0), `SELECT DISTINCT bucket_id FROM webhooks WHERE state = ${stateOn}`)
 
-/** As WebhookDeliveryCatalog.dueWebhooks. */
+/**
+ * Up to `limit` webhooks with a delivery to make or changes to pass by, for which no other owner has a lease: the one that waits longest
+ * first. Of each bucket at most four, and none of those in `except`.
+ */
 export const dueWebhooks = (
   owner: string,
   now: number,
   limit: number,
-  except: readonly WebhookId[],
+  except: readonly WebhookId[] = [],
 ): Query<DueWebhook[]> =>
   all(
     (row) => ({ id: webhookIdOf(row, 0), bucketId: bucketIdOf(row, 1) }),
@@ -228,33 +199,25 @@ export const dueWebhooks = (
     ...[owner, now, limit, except],
   )
 
-/** As WebhookDeliveryCatalog.claimWebhook. */
-export function* claimWebhook({
-  id,
-  owner,
-  lifetime,
-}: {
-  readonly id: WebhookId
-  readonly owner: string
-  readonly lifetime: number
-}): Work<WebhookReader | null> {
+/** Takes the lease of a webhook for some milliseconds. Null if another owner has it, or if the webhook is not switched on. */
+export function* claimWebhook(id: WebhookId, owner: string, lifetime: number): Work<WebhookReader | null> {
   const claimed = yield* change(claim, id, owner, lifetime)
-  return claimed === 1 ? yield* findWebhook(id, Date.now()) : null
+  return claimed === 1 ? yield* findWebhook(id) : null
 }
 
-export function* releaseWebhooks({ owner }: { readonly owner: string }): Work<undefined> {
+/** Ends all leases of an owner. */
+export function* releaseWebhooks(owner: string): Work<undefined> {
   yield* change('UPDATE webhooks SET owner = NULL, owned_until = NULL WHERE owner = $1', owner)
 }
 
-/** As WebhookDeliveryCatalog.recordAttempt. */
-export function* recordAttempt({
-  id,
-  owner,
-  from,
-  outcome,
-  delivery,
-  by,
-}: Audited & WebhookAttempt): Work<boolean> {
+/**
+ * Stores an attempt of the owner of the lease, and what it changes. False if the lease has ended or the webhook has changed. In the audit log the
+ * service does it.
+ */
+export function* recordAttempt(
+  { id, owner, from, outcome, delivery }: WebhookAttempt,
+  by?: Actor,
+): Work<boolean> {
   const isOwned = `id = $1 AND owner = $2 AND state = ${stateOn} AND position IS NOT DISTINCT FROM $3::int8`
   if ('position' in outcome) {
     const moved = yield* change(
@@ -272,21 +235,18 @@ export function* recordAttempt({
     if (failed !== 1) return false
     if (state !== 'on') {
       const webhook = yield* findWebhook(id, failedAt)
-      if (webhook !== null) yield* record(by, (by) => webhookEvent('webhook-set', webhook, by, { state }))
+      if (webhook !== null) yield* record(by, () => webhookEvent('webhook-set', webhook, service, { state }))
     }
   }
   if (delivery !== null) yield* storeDelivery(id, delivery)
   return true
 }
 
-/** As WebhookDeliveryCatalog.recordManualDelivery. */
-export function* recordManualDelivery({
-  id,
-  delivery,
-}: {
-  readonly id: WebhookId
-  readonly delivery: WebhookDelivery
-}): Work<number | null> {
+/**
+ * Stores a delivery that somebody asked for, and returns its number. If it succeeded, the next attempt is made at once. Null if there is no
+ * such webhook.
+ */
+export function* recordManualDelivery(id: WebhookId, delivery: WebhookDelivery): Work<number | null> {
   const isFound = yield* first(() => true, 'SELECT 1 FROM webhooks WHERE id = $1 FOR UPDATE', id)
   if (isFound === null) return null
   if (delivery.reason === null)
@@ -315,4 +275,11 @@ function* storeDelivery(id: WebhookId, delivery: WebhookDelivery): Work<number |
     ...[webhook, number - keptDeliveries],
   )
   return number
+}
+
+export const reads = { listWebhookDeliveries, listWebhookBuckets, dueWebhooks }
+
+export const changes = {
+  ...changesOf({ claimWebhook, releaseWebhooks, recordManualDelivery }),
+  ...auditedChangesOf({ recordAttempt }),
 }

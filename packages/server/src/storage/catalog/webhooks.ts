@@ -7,7 +7,8 @@ import {
   type WebhookState,
   webhookStates,
 } from '../../core/webhook-rules.ts'
-import type { AuditAction, AuditEvent, Audited } from './audit-events.ts'
+import type { AuditAction, AuditEvent } from './audit-events.ts'
+import { auditedChangesOf } from './declarations.ts'
 import { readChanges } from './feed.ts'
 import type { BucketId } from './records.ts'
 import {
@@ -76,37 +77,6 @@ export interface NewWebhook extends WebhookSettings {
   readonly createdAt: number
 }
 
-/** The webhooks of the catalog. */
-export interface WebhookCatalog {
-  /** Those of a bucket, or all, in the order of their creation. */
-  listWebhooks(bucketId?: BucketId): Promise<readonly Webhook[]>
-
-  findWebhook(id: WebhookId): Promise<WebhookReader | null>
-
-  /** Adds a webhook that delivers the changes after this one. Throws Fault `webhooks-too-many`. */
-  addWebhook(webhook: NewWebhook, by?: Actor): Promise<void>
-
-  /** Changes the given settings. Switching a webhook on ends its failures. False if the bucket has no such webhook. */
-  setWebhook(
-    bucketId: BucketId,
-    id: WebhookId,
-    settings: Partial<WebhookSettings> & { readonly state?: 'on' | 'off' },
-    by?: Actor,
-  ): Promise<boolean>
-
-  /** Replaces the secret. The replaced one signs too, until a time. False if the bucket has no such webhook. */
-  rotateWebhookSecret(
-    bucketId: BucketId,
-    id: WebhookId,
-    secret: string,
-    replacedUntil: number,
-    by?: Actor,
-  ): Promise<boolean>
-
-  /** False if the bucket has no such webhook. */
-  removeWebhook(bucketId: BucketId, id: WebhookId, by?: Actor): Promise<boolean>
-}
-
 const states = new Map(webhookStates.map((state, index) => [index + 1, state]))
 export const stateNumber = (state: WebhookState): number => webhookStates.indexOf(state) + 1
 export const stateOn = stateNumber('on')
@@ -152,21 +122,22 @@ const readerOf =
     }
   }
 
-export const listWebhooks = (bucketId: BucketId | null): Query<Webhook[]> =>
+/** Those of a bucket, or all, in the order of their creation. */
+export const listWebhooks = (bucketId: BucketId | null = null): Query<Webhook[]> =>
   all(
     readWebhook,
     `SELECT ${columns} FROM ${source} WHERE $1::int8 IS NULL OR webhooks.bucket_id = $1 ORDER BY webhooks.number`,
     bucketId,
   )
 
-export const findWebhook = (id: WebhookId, now: number): Query<WebhookReader | null> =>
+export const findWebhook = (id: WebhookId, now = Date.now()): Query<WebhookReader | null> =>
   first(readerOf(now), `SELECT ${columns} FROM ${source} WHERE webhooks.id = $1`, id)
 
-/** As WebhookCatalog.addWebhook. */
-export function* addWebhook({
-  webhook: { id, bucketId, url, kinds, batch, secret, createdAt },
-  by,
-}: Audited & { readonly webhook: NewWebhook }): Work<undefined> {
+/** Adds a webhook that delivers the changes after this one. Throws Fault `webhooks-too-many`. */
+export function* addWebhook(
+  { id, bucketId, url, kinds, batch, secret, createdAt }: NewWebhook,
+  by?: Actor,
+): Work<undefined> {
   // The lock makes changes of the items wait, and another request that adds a webhook.
   const lock = 'SELECT 1 FROM buckets WHERE id = $1 AND id > 0 FOR NO KEY UPDATE'
   if ((yield* first(() => true, lock, bucketId)) === null) throw bucketDeleted()
@@ -198,18 +169,14 @@ const hold = (bucketId: BucketId, id: WebhookId): Query<Pick<Webhook, 'id' | 'bu
     ...[id, bucketId],
   )
 
-/** As WebhookCatalog.setWebhook. */
-export function* setWebhook({
-  ofBucket,
-  id,
-  settings: { url, kinds, batch, state },
-  by,
-}: Audited & {
-  readonly ofBucket: BucketId
-  readonly id: WebhookId
-  readonly settings: Partial<WebhookSettings> & { readonly state?: 'on' | 'off' }
-}): Work<boolean> {
-  const webhook = yield* hold(ofBucket, id)
+/** Changes the given settings. Switching a webhook on ends its failures. False if the bucket has no such webhook. */
+export function* setWebhook(
+  bucketId: BucketId,
+  id: WebhookId,
+  { url, kinds, batch, state }: Partial<WebhookSettings> & { readonly state?: 'on' | 'off' },
+  by?: Actor,
+): Work<boolean> {
+  const webhook = yield* hold(bucketId, id)
   if (webhook === null) return false
   const assign = (column: string, value: SqlValue) =>
     change(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, value, id)
@@ -230,20 +197,15 @@ export function* setWebhook({
   return true
 }
 
-/** As WebhookCatalog.rotateWebhookSecret. */
-export function* rotateWebhookSecret({
-  ofBucket,
-  id,
-  secret,
-  replacedUntil,
-  by,
-}: Audited & {
-  readonly ofBucket: BucketId
-  readonly id: WebhookId
-  readonly secret: string
-  readonly replacedUntil: number
-}): Work<boolean> {
-  const webhook = yield* hold(ofBucket, id)
+/** Replaces the secret. The replaced one signs too, until a time. False if the bucket has no such webhook. */
+export function* rotateWebhookSecret(
+  bucketId: BucketId,
+  id: WebhookId,
+  secret: string,
+  replacedUntil: number,
+  by?: Actor,
+): Work<boolean> {
+  const webhook = yield* hold(bucketId, id)
   if (webhook === null) return false
   yield* change(
     'UPDATE webhooks SET earlier_secret = secret, earlier_until = $1, secret = $2 WHERE id = $3',
@@ -255,13 +217,9 @@ export function* rotateWebhookSecret({
   return true
 }
 
-/** As WebhookCatalog.removeWebhook. */
-export function* removeWebhook({
-  ofBucket,
-  id,
-  by,
-}: Audited & { readonly ofBucket: BucketId; readonly id: WebhookId }): Work<boolean> {
-  const webhook = yield* hold(ofBucket, id)
+/** False if the bucket has no such webhook. */
+export function* removeWebhook(bucketId: BucketId, id: WebhookId, by?: Actor): Work<boolean> {
+  const webhook = yield* hold(bucketId, id)
   if (webhook === null) return false
   yield* change(
     'DELETE FROM webhook_deliveries WHERE webhook = (SELECT number FROM webhooks WHERE id = $1)',
@@ -320,3 +278,7 @@ export const webhookEvent = (
   by: Actor,
   detail: NonNullable<AuditEvent['detail']>,
 ): AuditEvent => ({ action, by, bucketId, target: id, name: originOf(url), detail })
+
+export const reads = { listWebhooks, findWebhook }
+
+export const changes = auditedChangesOf({ addWebhook, setWebhook, rotateWebhookSecret, removeWebhook })

@@ -40,8 +40,8 @@ test('the writer thread copies pages from the log more often on a fast disk', as
   // Two pages each.
   for (let number = 0; number < 120; number += 1)
     await writer.apply({
-      kind: 'create-bucket',
-      input: { name: `bucket-${number}`, settings: {}, createdAt: number },
+      kind: 'createBucket',
+      input: [`bucket-${number}`, {}, number],
     })
   const db = openConnection(directory)
   onTestFinished(() => db.close())

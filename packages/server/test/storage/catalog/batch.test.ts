@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Outcome } from '../../../src/storage/batch-threads.ts'
-import type { Change, Output } from '../../../src/storage/catalog/catalog.ts'
+import type { Change, Output } from '../../../src/storage/catalog/nouns.ts'
 import { prepareChanges } from '../../../src/storage/catalog/sqlite/changes.ts'
 import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
 import { all, one } from '../../../src/storage/catalog/sqlite/database.ts'
@@ -15,14 +15,14 @@ function openWithBucket() {
   onTestFinished(() => db.close())
   const applyChange = prepareChanges(db)
   const run = (...changes: Change[]) => commitBatch(db, applyChange, changes)
-  expect(run({ kind: 'add-token', input: newToken('a') })).toEqual([{ output: true }])
+  expect(run({ kind: 'addToken', input: [newToken('a')] })).toEqual([{ output: true }])
   const total = () => one(db.prepare('SELECT total, (SELECT count(*) FROM items) FROM buckets'))
   return { db, directory, run, total }
 }
 
 const adding = (items = newItems(1)): Change => ({
-  kind: 'add-items',
-  input: { bucketId: 1 as never, items: inBlobStore(items) },
+  kind: 'addItems',
+  input: [1 as never, inBlobStore(items)],
 })
 
 const errorOf = (outcome: Outcome<Output> | undefined): unknown =>
@@ -54,13 +54,13 @@ describe('a batch', () => {
 
   test('L10 numbers the items in the order of their changes, whatever is between them', () => {
     const { db, run } = openWithBucket()
-    run({ kind: 'add-token', input: { ...newToken('b'), bucket: 'another' } })
+    run({ kind: 'addToken', input: [{ ...newToken('b'), bucket: 'another' }] })
     const items = newItems(6)
     const add = (index: number, bucket: number): Change => ({
-      kind: 'add-items',
-      input: { bucketId: bucket as never, items: inBlobStore(items.slice(index, index + 1)) },
+      kind: 'addItems',
+      input: [bucket as never, inBlobStore(items.slice(index, index + 1))],
     })
-    run(add(0, 1), add(1, 1), add(2, 2), add(3, 1), { kind: 'check', input: null }, add(4, 1), add(5, 2))
+    run(add(0, 1), add(1, 1), add(2, 2), add(3, 1), { kind: 'checkWrites', input: [] }, add(4, 1), add(5, 2))
     const listed = (bucket: number) =>
       all(db.prepare('SELECT id FROM items WHERE bucket_id = ? ORDER BY seq'), bucket).flat()
     expect(listed(1)).toEqual([0, 1, 3, 4].map((index) => items[index]?.id))
@@ -69,7 +69,7 @@ describe('a batch', () => {
 
   test('Q1 fails only the uploads that exceed the quota', () => {
     const { run, total } = openWithBucket()
-    run({ kind: 'set-bucket', input: { bucket: newToken('a').bucket, settings: { maxItems: 4 } } })
+    run({ kind: 'setBucket', input: [newToken('a').bucket, { maxItems: 4 }] })
     const outcomes = run(adding(newItems(2)), adding(newItems(3)), adding(newItems(2)), adding())
     expect(outcomes.map(errorOf)).toEqual([null, quotaExceeded, null, quotaExceeded])
     expect(total()).toEqual([4, 4])

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { onServer, rowsOf } from '../../../../../test/harness/postgres.ts'
 import { until } from '../../../../../test/harness/until.ts'
 import { ExplainedError } from '../../../src/core/faults.ts'
-import type { Change } from '../../../src/storage/catalog/catalog.ts'
+import type { Change } from '../../../src/storage/catalog/nouns.ts'
 import {
   openConnections,
   parseDatabaseUrl,
@@ -88,12 +88,12 @@ describe('PostgreSQL: locks', () => {
     await holdOpen(url, `SELECT FROM buckets WHERE id = ${locked} FOR UPDATE`)
     const item = newItem()
     const adding = (bucketId: BucketId, added = newItem()): Change => ({
-      kind: 'add-items',
-      input: { bucketId, items: inBlobStore([added]) },
+      kind: 'addItems',
+      input: [bucketId, inBlobStore([added])],
     })
     const moving = ({ id, expiresAt }: typeof upload): Change => ({
-      kind: 'move-upload',
-      input: { id, from: 0, to: 10, expiresAt },
+      kind: 'moveUpload',
+      input: [id, 0, 10, expiresAt],
     })
     const changes = [adding(locked), adding(one, item), moving(lockedUpload), moving(upload), adding(locked)]
     const outcomes = await commitBatch(connections, changes, 100)

@@ -19,7 +19,7 @@ import { inBlobStore, newItems } from './samples.ts'
 
 function newBucketId(db: DatabaseSync, name: string): BucketId {
   const run = createRun(db)
-  run(createBucket({ name, settings: {}, createdAt: 0 }))
+  run(createBucket(name, {}, 0))
   const id = run(findBucket(name))
   if (id === null) throw new Error('the bucket was not created')
   return id

@@ -1,7 +1,8 @@
 import { newUploadId } from '../../../src/core/ids.ts'
 import { service } from '../../../src/core/token-rules.ts'
 import { newWebhookId } from '../../../src/core/webhook-rules.ts'
-import type { Catalog, ChangeKind } from '../../../src/storage/catalog/catalog.ts'
+import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { ChangeKind } from '../../../src/storage/catalog/nouns.ts'
 import type { BucketId, IdempotentRequest, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import type { WebhookDelivery } from '../../../src/storage/catalog/webhook-deliveries.ts'
 import { hashOf, inBlobStore, newItem, newToken, newUpload, withBytes } from './samples.ts'
@@ -104,67 +105,65 @@ type Make = (catalog: Catalog, sample: Sample) => Promise<unknown>
 
 /** Each has an effect on the sample, except the last two. */
 const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
-  'add-items': (catalog, { added }) => catalog.addItems(bucketId, stored(added)),
-  'add-limited-items': (catalog, { added }) =>
+  addItems: (catalog, { added }) => catalog.addItems(bucketId, stored(added)),
+  addLimitedItems: (catalog, { added }) =>
     catalog.addLimitedItems(bucketId, stored(added), 'limited' as TokenId),
-  'add-items-once': (catalog, { added }) => catalog.addItemsOnce(bucketId, stored(added), requestOf('new')),
-  'forget-requests': (catalog) => catalog.forgetRequests(now),
-  'remove-items': (catalog, { kept }) => catalog.removeItems(bucketId, idsOf(kept), undefined, now),
-  'restore-items': (catalog, { trashed }) => catalog.restoreItems(bucketId, idsOf(trashed), undefined, now),
-  'expire-items': (catalog) => catalog.expireItems(bucketId, now),
-  'purge-items': (catalog, { trashed }) => catalog.purgeItems(bucketId, idsOf(trashed)),
-  'delete-bucket-chunk': (catalog) => catalog.deleteBucketChunk(doomed, 100, now),
-  'create-bucket': (catalog) => catalog.createBucket('new', { trashDays: 1 }, now),
-  'set-bucket': (catalog) => catalog.setBucket('b', { isPrivate: true, maxItems: 1_000 }),
-  'add-token': (catalog) => catalog.addToken(newToken('new', { bucket: 'new', limits })),
-  'add-user': (catalog) => catalog.addUser(newToken('user', { bucket: 'users' }), { trashDays: 1 }),
-  'create-bucket-with-token': (catalog) => catalog.createBucketWithToken(newToken('new', { bucket: 'new' })),
-  'grant-token': (catalog) =>
-    catalog.grantToken(bucketId, 'camera' as TokenId, newToken('granted', { limits })),
-  'rotate-token': (catalog) =>
+  addItemsOnce: (catalog, { added }) => catalog.addItemsOnce(bucketId, stored(added), requestOf('new')),
+  forgetRequests: (catalog) => catalog.forgetRequests(now),
+  removeItems: (catalog, { kept }) => catalog.removeItems(bucketId, idsOf(kept), undefined, now),
+  restoreItems: (catalog, { trashed }) => catalog.restoreItems(bucketId, idsOf(trashed), undefined, now),
+  expireItems: (catalog) => catalog.expireItems(bucketId, now),
+  purgeItems: (catalog, { trashed }) => catalog.purgeItems(bucketId, idsOf(trashed)),
+  deleteBucketChunk: (catalog) => catalog.deleteBucketChunk(doomed, 100, now),
+  createBucket: (catalog) => catalog.createBucket('new', { trashDays: 1 }, now),
+  setBucket: (catalog) => catalog.setBucket('b', { isPrivate: true, maxItems: 1_000 }),
+  addToken: (catalog) => catalog.addToken(newToken('new', { bucket: 'new', limits })),
+  addUser: (catalog) => catalog.addUser(newToken('user', { bucket: 'users' }), { trashDays: 1 }),
+  createBucketWithToken: (catalog) => catalog.createBucketWithToken(newToken('new', { bucket: 'new' })),
+  grantToken: (catalog) => catalog.grantToken(bucketId, 'camera' as TokenId, newToken('granted', { limits })),
+  rotateToken: (catalog) =>
     catalog.rotateToken(bucketId, 'camera' as TokenId, {
       ...newToken('successor'),
       replaces: 'limited' as TokenId,
       replacedUntil: now + day,
     }),
-  'revoke-token': (catalog) => catalog.revokeToken('limited' as TokenId, now),
-  'restore-token': (catalog) => catalog.restoreToken('limited' as TokenId),
-  'touch-token': (catalog) => catalog.touchToken('camera' as TokenId, now),
-  'add-key': (catalog) =>
+  revokeToken: (catalog) => catalog.revokeToken('limited' as TokenId, now),
+  restoreToken: (catalog) => catalog.restoreToken('limited' as TokenId),
+  touchToken: (catalog) => catalog.touchToken('camera' as TokenId, now),
+  addSigningKey: (catalog) =>
     catalog.addSigningKey({ id: 'second', secret: hashOf('second'), createdAt: now }, false),
-  'remove-key': (catalog) => catalog.removeSigningKey('first'),
-  'create-upload': (catalog, sample) => catalog.createUpload(sample.newUpload),
-  'declare-length': (catalog, { ofUnknownLength }) => catalog.declareLength(ofUnknownLength.id, 10),
-  'move-upload': (catalog, { ofUnknownLength }) => catalog.moveUpload(ofUnknownLength.id, 0, 5, now + day),
-  'begin-parts': (catalog, { begun }) => catalog.beginParts(begun.id, 'multipart'),
-  'store-parts': (catalog, { begun }) =>
+  removeSigningKey: (catalog) => catalog.removeSigningKey('first'),
+  createUpload: (catalog, sample) => catalog.createUpload(sample.newUpload),
+  declareLength: (catalog, { ofUnknownLength }) => catalog.declareLength(ofUnknownLength.id, 10),
+  moveUpload: (catalog, { ofUnknownLength }) => catalog.moveUpload(ofUnknownLength.id, 0, 5, now + day),
+  beginParts: (catalog, { begun }) => catalog.beginParts(begun.id, 'multipart'),
+  storeParts: (catalog, { begun }) =>
     catalog.storeParts(
       begun.id,
       { parts: [{ number: 1, size: 8, etag: 'e' }], piece: new Uint8Array(2) },
       receivedAt,
     ),
-  'finish-upload': (catalog, { received, added: [item] }) =>
+  finishUpload: (catalog, { received, added: [item] }) =>
     catalog.finishUpload(received.id, { ...withBytes(item), size: 10 }, now + day),
-  'remove-upload': (catalog, { received }) => catalog.removeUpload(received.id),
-  'record-events': (catalog) =>
+  removeUpload: (catalog, { received }) => catalog.removeUpload(received.id),
+  recordEvents: (catalog) =>
     catalog.recordEvents([{ action: 'link', by: service, bucketId, target: 'item' }]),
-  'remove-events': (catalog) => catalog.removeEvents(now + 100 * day, 100),
-  'remove-changes': (catalog) => catalog.removeChanges(now + 100 * day, 100),
-  'settle-history': (catalog) => catalog.settleHistory([{ bucketId, number: 1e15 }]),
-  'renew-history': (catalog) => catalog.renewHistory(),
-  'add-webhook': (catalog, sample) =>
+  removeEvents: (catalog) => catalog.removeEvents(now + 100 * day, 100),
+  removeChanges: (catalog) => catalog.removeChanges(now + 100 * day, 100),
+  settleHistory: (catalog) => catalog.settleHistory([{ bucketId, number: 1e15 }]),
+  renewHistory: (catalog) => catalog.renewHistory(),
+  addWebhook: (catalog, sample) =>
     catalog.addWebhook({
       ...{ id: sample.newWebhookId, bucketId, url: 'https://example.org/', kinds: [], batch: 1 },
       ...{ secret: 'whsec_2', createdAt: now },
     }),
-  'set-webhook': (catalog, { webhookId }) =>
-    catalog.setWebhook(bucketId, webhookId, { batch: 7, state: 'off' }),
-  'rotate-webhook-secret': (catalog, { webhookId }) =>
+  setWebhook: (catalog, { webhookId }) => catalog.setWebhook(bucketId, webhookId, { batch: 7, state: 'off' }),
+  rotateWebhookSecret: (catalog, { webhookId }) =>
     catalog.rotateWebhookSecret(bucketId, webhookId, 'whsec_3', now + day),
-  'remove-webhook': (catalog, { webhookId }) => catalog.removeWebhook(bucketId, webhookId),
-  'claim-webhook': (catalog, { webhookId }) => catalog.claimWebhook(webhookId, 'owner', 1),
-  'release-webhooks': (catalog) => catalog.releaseWebhooks('owner'),
-  'record-attempt': async (catalog, { webhookId }) => {
+  removeWebhook: (catalog, { webhookId }) => catalog.removeWebhook(bucketId, webhookId),
+  claimWebhook: (catalog, { webhookId }) => catalog.claimWebhook(webhookId, 'owner', 1),
+  releaseWebhooks: (catalog) => catalog.releaseWebhooks('owner'),
+  recordAttempt: async (catalog, { webhookId }) => {
     const from = (await catalog.findWebhook(webhookId))?.position ?? null
     return catalog.recordAttempt({
       id: webhookId,
@@ -174,24 +173,23 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
       delivery,
     })
   },
-  'record-manual-delivery': (catalog, { webhookId }) =>
+  recordManualDelivery: (catalog, { webhookId }) =>
     catalog.recordManualDelivery(webhookId, { ...delivery, isManual: true }),
-  'add-intents': (catalog, { added }) => catalog.addIntents(idsOf(added), day),
-  'retire-intents': (catalog, { intent }) => catalog.retireIntents([intent]),
-  'clear-intents': (catalog, { intent }) => catalog.clearIntents([intent]),
-  'clear-tombstones': (catalog, { removed }) => catalog.clearTombstones([removed.id]),
-  'claim-blobs-identity': (catalog) => catalog.claimBlobsIdentity('identity'),
-  'store-audit': (catalog) => catalog.storeAudit(true),
-  'record-upkeep': (catalog) => catalog.recordUpkeep({ kind: 'fsck', finishedAt: now, faults: 0 }),
-  'set-preview': (catalog, { kept: [item] }) =>
+  addIntents: (catalog, { added }) => catalog.addIntents(idsOf(added), day),
+  retireIntents: (catalog, { intent }) => catalog.retireIntents([intent]),
+  clearIntents: (catalog, { intent }) => catalog.clearIntents([intent]),
+  clearTombstones: (catalog, { removed }) => catalog.clearTombstones([removed.id]),
+  claimBlobsIdentity: (catalog) => catalog.claimBlobsIdentity('identity'),
+  storeAudit: (catalog) => catalog.storeAudit(true),
+  recordUpkeep: (catalog) => catalog.recordUpkeep({ kind: 'fsck', finishedAt: now, faults: 0 }),
+  setPreview: (catalog, { kept: [item] }) =>
     catalog.setPreview(bucketId, item.id, { thumbhash: hashOf('preview'), duration: 5, width: 1, height: 2 }),
-  'set-taken': (catalog, { kept: [item] }) => catalog.setTaken(bucketId, item.id, { time: now, offset: 60 }),
-  'edit-item': (catalog, { kept: [item] }) =>
+  setTaken: (catalog, { kept: [item] }) => catalog.setTaken(bucketId, item.id, { time: now, offset: 60 }),
+  editItem: (catalog, { kept: [item] }) =>
     catalog.editItem(bucketId, item.id, { filename: 'sea.jpg', labels: { album: 'c' } }, null),
-  'label-items': (catalog, { kept }) =>
-    catalog.labelItems(bucketId, idsOf(kept), { album: 'd', camera: null }),
+  labelItems: (catalog, { kept }) => catalog.labelItems(bucketId, idsOf(kept), { album: 'd', camera: null }),
   settle: (catalog) => catalog.settle(),
-  check: (catalog) => catalog.checkWrites(),
+  checkWrites: (catalog) => catalog.checkWrites(),
 }
 
 const together: Make = (catalog, { added, more }) =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
 import { service } from '../../../src/core/token-rules.ts'
-import type { Change } from '../../../src/storage/catalog/catalog.ts'
+import type { Change } from '../../../src/storage/catalog/nouns.ts'
 import type {
   AddedItem,
   BucketId,
@@ -40,18 +40,17 @@ function newItemsOfEveryKind(): AddedItem[] {
   new Uint8Array(others).set(Buffer.from('second'))
   new Uint8Array(hashes).set(Array.from({ length: 96 }, (_, index) => index))
   const hash = (index: number) => new Uint8Array(hashes, index * 32, 32)
-  const complete: Required<AddedItem> = {
+  const complete: Required<Omit<AddedItem, 'by'>> = {
     ...completeItem(hash(2)),
     bytes: new Uint8Array(contents, 0, 5),
-    by: service,
   }
   const unknown = { filename: null, extension: null, width: null, height: null }
   return [
     complete,
-    { ...newItem({ sha256: hash(0) }), bytes: new Uint8Array(others, 0, 6), by: service },
+    { ...newItem({ sha256: hash(0) }), bytes: new Uint8Array(others, 0, 6) },
     { ...newItem({ sha256: hash(1) }), bytes: new Uint8Array(contents, 7, 5) },
     { ...newItem({ size: 0, labels: { album: '42' } }), bytes: new Uint8Array(0) },
-    { ...newItem({ expiresAt: 1_800_000_000_000 }), bytes: null, by: service },
+    { ...newItem({ expiresAt: 1_800_000_000_000 }), bytes: null },
     { ...newItem(unknown), bytes: null },
   ]
 }
@@ -77,28 +76,23 @@ function send(changes: readonly Change[]): Change[] {
 }
 
 test.each<[string, () => Change, number]>([
-  ['items', () => ({ kind: 'add-items', input: { bucketId, items: newItemsOfEveryKind() } }), 3],
+  ['items', () => ({ kind: 'addItems', input: [bucketId, newItemsOfEveryKind(), service] }), 3],
   [
     'items of a request with a key',
-    () => ({ kind: 'add-items-once', input: { bucketId, items: newItemsOfEveryKind(), request } }),
+    () => ({ kind: 'addItemsOnce', input: [bucketId, newItemsOfEveryKind(), request] }),
     3,
   ],
-  ['no items', () => ({ kind: 'add-items', input: { bucketId, items: [] } }), 0],
+  ['no items', () => ({ kind: 'addItems', input: [bucketId, []] }), 0],
   [
     'a finished upload',
     () => ({
-      kind: 'finish-upload',
-      input: {
-        id: newUploadId(),
-        added: { ...withBytes(newItem()), by: service },
-        expiresAt: 1,
-        received: 2,
-      },
+      kind: 'finishUpload',
+      input: [newUploadId(), withBytes(newItem()), 1, service, 2],
     }),
     1,
   ],
-  ['a change without bytes', () => ({ kind: 'forget-requests', input: { now: 1 } }), 0],
-  ['a change without an input', () => ({ kind: 'settle', input: null }), 0],
+  ['a change without bytes', () => ({ kind: 'forgetRequests', input: [1] }), 0],
+  ['a change without an input', () => ({ kind: 'settle', input: [] }), 0],
 ])(
   'the writer thread receives %s as they were sent, and takes over each buffer of bytes once',
   (_, create, buffers) => {
@@ -114,7 +108,7 @@ test('the hashes of two changes can share a buffer, and the sender keeps them fo
   const sha256 = first[0]?.sha256
   if (sha256 === undefined) throw new Error('there is an item')
   const changes = [first, second.map((added) => ({ ...added, sha256 }))].map(
-    (items): Change => ({ kind: 'add-items', input: { bucketId, items } }),
+    (items): Change => ({ kind: 'addItems', input: [bucketId, items] }),
   )
   const expected = structuredClone(changes)
   expect(send(changes)).toStrictEqual(expected)

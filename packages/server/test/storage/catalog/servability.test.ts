@@ -20,8 +20,8 @@ test('all states are as of one moment, although another connection commits durin
   const apply = (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, applyChange, changes)
   const bucketId = 1 as BucketId
   const [known, unknown] = [newItem(), newItem()]
-  apply({ kind: 'add-token', input: newToken('a') })
-  apply({ kind: 'add-items', input: { bucketId, items: inBlobStore([known, unknown]) } })
+  apply({ kind: 'addToken', input: [newToken('a')] })
+  apply({ kind: 'addItems', input: [bucketId, inBlobStore([known, unknown])] })
 
   // Before the transaction of the reads begins, another connection removes both items.
   const ids = [known.id, unknown.id]
@@ -40,7 +40,7 @@ test('all states are as of one moment, although another connection commits durin
   const servability = prepareServability(db)
   expect(servability([known.id])).toEqual(['servable'])
   beforeBegin.mockImplementationOnce(() => {
-    apply({ kind: 'remove-items', input: { bucketId, ids, now: 1 } })
+    apply({ kind: 'removeItems', input: [bucketId, ids, undefined, 1] })
   })
   expect(servability(ids)).toEqual(['not', 'not'])
   expect(beforeBegin).toHaveBeenCalledTimes(2)

@@ -30,7 +30,7 @@ function opened() {
 test('a row is read once until another connection commits', () => {
   const { apply, findGrant, rows } = opened()
   const [one, other] = [newToken('a'), newToken('b')]
-  apply({ kind: 'add-token', input: one }, { kind: 'add-token', input: other })
+  apply({ kind: 'addToken', input: [one] }, { kind: 'addToken', input: [other] })
   for (let turn = 0; turn < 3; turn += 1) {
     rows.refresh()
     expect(rows.read(one.hash)).toMatchObject({ tokenId: one.id, revokedAt: null })
@@ -48,16 +48,16 @@ test('A7 a revocation of another connection holds from the next turn', () => {
     return rows.read(token.hash)
   }
   expect(refreshed()).toBeNull()
-  apply({ kind: 'add-token', input: token })
+  apply({ kind: 'addToken', input: [token] })
   expect(refreshed()).toMatchObject({ revokedAt: null })
-  apply({ kind: 'revoke-token', input: { id: token.id, at: 5 } })
+  apply({ kind: 'revokeToken', input: [token.id, 5] })
   expect(refreshed()).toMatchObject({ revokedAt: 5 })
 })
 
 test('a version that cannot be read leaves no row of an earlier one', () => {
   const { apply, db, findGrant, rows } = opened()
   const token = newToken('a')
-  apply({ kind: 'add-token', input: token })
+  apply({ kind: 'addToken', input: [token] })
   rows.refresh()
   rows.read(token.hash)
   db.close()

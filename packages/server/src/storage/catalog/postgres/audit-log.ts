@@ -1,13 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ItemId } from '../../../core/ids.ts'
-import {
-  type AuditEvent,
-  type Audited,
-  auditActions,
-  eventColumns,
-  eventValues,
-  itemEvents,
-} from '../audit-events.ts'
+import type { Actor } from '../../../core/token-rules.ts'
+import { type AuditEvent, auditActions, eventColumns, eventValues, itemEvents } from '../audit-events.ts'
 import {
   type AuditLog,
   batchLength,
@@ -51,11 +45,18 @@ export async function insertEvents(
   await session.run(insertion, ...types.map((_, column) => rows.map((row) => row[column] ?? null)))
 }
 
+/** Items of which a change is recorded. */
+interface ChangedItems {
+  readonly bucketId: BucketId
+  readonly ids: readonly ItemId[]
+  readonly by: Actor | undefined
+}
+
 /** Removes or restores items, and records which of them have changed, in the feed, and in the audit log if the change has an actor. */
 export async function recordItems<T>(
   session: Session,
   action: keyof typeof changeKindOf,
-  { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly ItemId[] },
+  { bucketId, ids, by }: ChangedItems,
   change: () => Promise<T>,
   changed: (result: T) => readonly ItemId[],
 ): Promise<T> {

@@ -91,7 +91,6 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     content: contents.read,
     bucket: buckets.read,
     signingKeys: () => keys.read('all'),
-    settle: () => apply({ kind: 'settle', input: null }),
     async close() {
       isClosed = true
       await writer.close()
@@ -231,7 +230,7 @@ function createHotReads(parts: Reads): HotReads {
   }
 }
 
-/** As ItemCatalog.servability. */
+/** As ItemReads.servability. */
 async function readServability(run: Run, ids: readonly ItemId[]): Promise<readonly Servability[]> {
   if (ids.length === 0) return []
   const rows = await run(

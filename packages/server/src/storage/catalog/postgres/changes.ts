@@ -1,26 +1,33 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { type Amount, requireWithinQuota } from '../../../core/quotas.ts'
+import { service } from '../../../core/token-rules.ts'
 import { isPictured } from '../../../core/variants.ts'
-import { uploadEvents } from '../audit-events.ts'
+import { addedBy, uploadEvents } from '../audit-events.ts'
 import { beginDeletion, bucketColumnCount, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
-import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
 import { countRest, enterCounts, leaveCounts } from '../expired-items.ts'
 import { refreshNames } from '../item-names.ts'
 import { isLive } from '../items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
+import {
+  bucketKeyOf,
+  type Change,
+  type ChangeKind,
+  type Input,
+  type Output,
+  sharedChanges,
+} from '../nouns.ts'
 import type { AddedItem, Bucket, BucketId, RemovedItems } from '../records.ts'
 import { type EngineChanges, integer, integerOrNull, type Row, text, type Work } from '../statements.ts'
-import { expiryOf, expiryRefresh, isTrash, joinRemoved, trashOf } from '../trash.ts'
+import { expiryLimit, expiryOf, expiryRefresh, isTrash, joinRemoved, trashOf } from '../trash.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
 import { appendStatement, appendValues } from './item-arrays.ts'
 import { runWork, type Session } from './session.ts'
 
 type ChangeFunctions = {
   readonly [K in ChangeKind]: (
-    input: Changes[K]['input'],
-    transaction: Transaction,
-  ) => Promise<Output<K>> | Work<Output<K>>
+    ...input: Input<K>
+  ) => Work<Output<K>> | ((transaction: Transaction) => Promise<Output<K>>)
 }
 
 /** Applies a change in a transaction that has locked its bucket. */
@@ -28,8 +35,10 @@ export function applyChange<K extends ChangeKind>(
   transaction: Transaction,
   { kind, input }: Change<K>,
 ): Promise<Output<K>> {
-  const made = functions[kind](input, transaction)
-  return isWork(made) ? runWork(transaction.session, made, engineOf(transaction)) : made
+  const made = functions[kind](...input)
+  return typeof made === 'function'
+    ? made(transaction)
+    : runWork(transaction.session, made, engineOf(transaction))
 }
 
 const engineOf = (transaction: Transaction): EngineChanges => {
@@ -56,63 +65,68 @@ const engineOf = (transaction: Transaction): EngineChanges => {
 const functions: ChangeFunctions = {
   ...sharedChanges,
 
-  async 'add-items'({ bucketId, items }, transaction) {
-    await sendItems(transaction, bucketId, items)
+  addItems: (bucketId, items, by) => async (transaction) => {
+    await sendItems(transaction, bucketId, addedBy(items, by))
     return undefined
   },
 
-  'remove-items': (input, transaction) =>
-    recordItems(
-      transaction.session,
-      trashDaysOf(transaction, input.bucketId) > 0 ? 'trash' : 'delete',
-      input,
-      () => removeOrTrash(transaction, input.bucketId, input.ids, input.now),
-      ({ ids }) => ids,
-    ),
+  removeItems:
+    (bucketId, ids, by, now = Date.now()) =>
+    (transaction) =>
+      recordItems(
+        transaction.session,
+        trashDaysOf(transaction, bucketId) > 0 ? 'trash' : 'delete',
+        { bucketId, ids, by },
+        () => removeOrTrash(transaction, bucketId, ids, now),
+        (removed) => removed.ids,
+      ),
 
-  'restore-items': (input, transaction) =>
-    recordItems(
-      transaction.session,
-      'restore',
-      input,
-      () => restoreItems(transaction, input.bucketId, input.ids, input.now),
-      (ids) => ids,
-    ),
+  restoreItems:
+    (bucketId, ids, by, now = Date.now()) =>
+    (transaction) =>
+      recordItems(
+        transaction.session,
+        'restore',
+        { bucketId, ids, by },
+        () => restoreItems(transaction, bucketId, ids, now),
+        (restored) => restored,
+      ),
 
-  async 'expire-items'({ bucketId, now, limit, ...input }, transaction) {
-    const { session } = transaction
-    const listed = await expiredItems(session, bucketId, now, limit)
-    const trashed = await expiredItems(session, trashOf(bucketId), now, limit - listed.length)
-    const removed = await recordItems(
-      session,
-      'expire',
-      { ...input, bucketId, ids: [...listed, ...trashed] },
-      async () =>
-        joinRemoved(
-          await removeByIds(transaction, bucketId, listed),
-          await purgeItems(transaction, bucketId, trashed),
-        ),
-      (result) => result.ids,
-    )
-    await refreshExpiry(session, bucketId)
-    const expired = await runWork(session, countRest(bucketId, now, removed.ids.length === limit))
-    return { ...removed, ...expired }
-  },
+  expireItems:
+    (bucketId, now = Date.now(), by) =>
+    async (transaction) => {
+      const { session } = transaction
+      const listed = await expiredItems(session, bucketId, now, expiryLimit)
+      const trashed = await expiredItems(session, trashOf(bucketId), now, expiryLimit - listed.length)
+      const removed = await recordItems(
+        session,
+        'expire',
+        { bucketId, ids: [...listed, ...trashed], by: by && service },
+        async () =>
+          joinRemoved(
+            await removeByIds(transaction, bucketId, listed),
+            await purgeItems(transaction, bucketId, trashed),
+          ),
+        (result) => result.ids,
+      )
+      await refreshExpiry(session, bucketId)
+      const expired = await runWork(session, countRest(bucketId, now, removed.ids.length === expiryLimit))
+      return { ...removed, ...expired }
+    },
 
-  'purge-items': (input, transaction) =>
+  purgeItems: (bucketId, ids, by) => (transaction) =>
     recordItems(
       transaction.session,
       'purge',
-      input,
-      () => purgeItems(transaction, input.bucketId, input.ids),
-      ({ ids }) => ids,
+      { bucketId, ids, by },
+      () => purgeItems(transaction, bucketId, ids),
+      (removed) => removed.ids,
     ),
 
-  async 'delete-bucket-chunk'(input, transaction) {
+  deleteBucketChunk: (id, limit, now, by) => async (transaction) => {
     const { session, buckets } = transaction
-    const { id, limit } = input
     const engine = engineOf(transaction)
-    if (!(await runWork(session, beginDeletion(input), engine)))
+    if (!(await runWork(session, beginDeletion(id, now, by), engine)))
       return { items: 0, tombstones: [], isDeleted: true }
     const listed = await removeOldest(transaction, id, limit)
     const trashed = await removeOldest(transaction, trashOf(id), limit)
@@ -417,23 +431,17 @@ export async function lockBuckets(
   }
 }
 
-/** The keys of the buckets that the changes need. */
+/** The keys of the buckets that the changes lock. */
 export function bucketKeysOf(changes: readonly Change[]): BucketKeys {
   const ids = new Set<number>()
   const uploads = new Set<string>()
   const names = new Set<string>()
   for (const change of changes) {
-    if (isKind(change, 'delete-bucket-chunk')) ids.add(change.input.id)
-    else if (change.input !== null && 'bucketId' in change.input) ids.add(change.input.bucketId)
-    else if (isKind(change, 'set-bucket') || isKind(change, 'add-token')) names.add(change.input.bucket)
-    else if (
-      isKind(change, 'declare-length') ||
-      isKind(change, 'move-upload') ||
-      isKind(change, 'store-parts') ||
-      isKind(change, 'finish-upload') ||
-      isKind(change, 'remove-upload')
-    )
-      uploads.add(change.input.id)
+    const key = bucketKeyOf(change)
+    if (key === null) continue
+    if ('bucketId' in key) ids.add(key.bucketId)
+    else if ('uploadId' in key) uploads.add(key.uploadId)
+    else names.add(key.bucket)
   }
   return { ids: [...ids], uploads: [...uploads], names: [...names] }
 }
@@ -452,6 +460,3 @@ export async function groupByBucket(session: Session, changes: readonly Change[]
   }
   return [...Map.groupBy(changes, keyOf).values()]
 }
-
-const isKind = <K extends Change['kind']>(change: Change, kind: K): change is Change<K> =>
-  change.kind === kind

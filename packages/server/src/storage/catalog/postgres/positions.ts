@@ -101,7 +101,7 @@ const positionedRows = `WITH bucket AS MATERIALIZED (
     OFFSET (SELECT CASE WHEN expired = 0 THEN 0 ELSE expired_before($1, $5, (SELECT seq FROM start)) END FROM part)
   ) AS item ON true ORDER BY seq`
 
-/** As ItemCatalog.itemsAt. */
+/** As ItemReads.itemsAt. */
 export async function readItemsAt(
   { run, inSnapshot }: Reads,
   bucketId: BucketId,

@@ -1,8 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../../../core/faults.ts'
-import { addsItems, type Change, type ChangeKind, groupAddedItems, type Output } from '../catalog.ts'
-import type { AddedItem } from '../records.ts'
+import {
+  addsItems,
+  bucketKeyOf,
+  type Change,
+  type ChangeKind,
+  groupAddedItems,
+  hasAddedItems,
+  isKind,
+  joinItems,
+  type Output,
+} from '../nouns.ts'
 import { integer } from '../statements.ts'
 import {
   applyChange,
@@ -131,7 +140,10 @@ export function openWriter(
 }
 
 /** Changes whose bucket is not known by its id use the first lane. */
-const laneOf = ({ input }: Change): number => (input !== null && 'bucketId' in input ? input.bucketId : 0)
+function laneOf(change: Change): number {
+  const key = bucketKeyOf(change)
+  return key !== null && 'bucketId' in key ? key.bucketId : 0
+}
 
 function takeBatch(lane: Lane): Pending[] {
   let bytes = 0
@@ -146,13 +158,13 @@ function takeBatch(lane: Lane): Pending[] {
 }
 
 /** Such a change locks a table, which could cause a deadlock in a transaction that has locked buckets. */
-const isAlone = ({ kind }: Change): boolean => kind === 'retire-intents' || kind === 'settle'
+const isAlone = ({ kind }: Change): boolean => kind === 'retireIntents' || kind === 'settle'
 
-function sizeOf({ input }: Change): number {
-  if (input === null) return 0
-  if ('stored' in input) return input.stored.piece.byteLength
-  const added: readonly AddedItem[] = 'items' in input ? input.items : 'added' in input ? [input.added] : []
-  return added.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0)
+function sizeOf(change: Change): number {
+  if (isKind(change, 'storeParts')) return change.input[1].piece.byteLength
+  if (isKind(change, 'finishUpload')) return change.input[1].bytes?.byteLength ?? 0
+  if (!hasAddedItems(change)) return 0
+  return change.input[1].reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0)
 }
 
 export type Outcome = { readonly output: Output } | { readonly error: unknown }
@@ -289,11 +301,12 @@ const failureOfGroup = (error: unknown): unknown =>
   endsTransaction(error) ? error : new GroupFailed('a change failed', { cause: error })
 
 /** Sends all statements of uploads to one bucket before it returns. Throws GroupFailed, and then has sent none. */
-function sendUploads(transaction: Transaction, uploads: readonly Change<'add-items'>[]): Promise<unknown> {
+function sendUploads(transaction: Transaction, uploads: readonly Change<'addItems'>[]): Promise<unknown> {
   try {
     const [first] = uploads
-    const items = uploads.flatMap(({ input }) => input.items)
-    return first === undefined ? Promise.resolve() : sendItems(transaction, first.input.bucketId, items)
+    return first === undefined
+      ? Promise.resolve()
+      : sendItems(transaction, first.input[0], joinItems(uploads))
   } catch (error) {
     throw failureOfGroup(error)
   }
@@ -328,8 +341,10 @@ async function applyGroup(transaction: Transaction, group: readonly Change[]): P
   const uploads = group.filter(addsItems)
   const [first, ...others] = uploads
   if (first && others.length > 0) {
-    const items = uploads.flatMap(({ input }) => input.items)
-    const output = await applyChange(transaction, { ...first, input: { ...first.input, items } })
+    const output = await applyChange(transaction, {
+      ...first,
+      input: [first.input[0], joinItems(uploads)],
+    })
     return group.map(() => ({ output }))
   }
   const outcomes: Outcome[] = []

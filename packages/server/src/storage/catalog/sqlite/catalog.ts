@@ -119,8 +119,6 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     content: contents.read,
     bucket: buckets.read,
     signingKeys: async () => withFaults(() => run(listKeys())),
-    // A transaction of SQLite ends with its process.
-    settle: async () => undefined,
     async close() {
       bell.close()
       grants.flush()

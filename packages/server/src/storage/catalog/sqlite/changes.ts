@@ -2,16 +2,17 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { requireWithinQuota } from '../../../core/quotas.ts'
-import { type Audited, itemEvents } from '../audit-events.ts'
+import { type Actor, service } from '../../../core/token-rules.ts'
+import { addedBy, itemEvents } from '../audit-events.ts'
 import { beginDeletion, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
-import { type Change, type ChangeKind, type Changes, isWork, type Output, sharedChanges } from '../catalog.ts'
 import { countRest, enterCounts, type LeavingRow } from '../expired-items.ts'
 import { changeKindOf, recordChanges } from '../item-changes.ts'
 import { isLive } from '../items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
+import { type Change, type ChangeKind, type Input, isWork, type Output, sharedChanges } from '../nouns.ts'
 import type { AddedItem, Bucket, BucketId, RemovedItems } from '../records.ts'
 import { type EngineChanges, integer, integerOrNull, text, textOrNull, type Work } from '../statements.ts'
-import { expiryOf, joinRemoved, trashName, trashOf } from '../trash.ts'
+import { expiryLimit, expiryOf, joinRemoved, trashName, trashOf } from '../trash.ts'
 import { prepareRecordEvents } from './audit-log.ts'
 import { all, createRun, one } from './database.ts'
 import {
@@ -27,7 +28,7 @@ import { prepareRanks, type Ranks } from './ranks.ts'
 export type ApplyChange = <K extends ChangeKind>(change: Change<K>) => Output<K>
 
 type ChangeFunctions = {
-  readonly [K in ChangeKind]: (input: Changes[K]['input']) => Output<K> | Work<Output<K>>
+  readonly [K in ChangeKind]: (...input: Input<K>) => Output<K> | Work<Output<K>>
 }
 
 export function prepareChanges(db: DatabaseSync): ApplyChange {
@@ -59,15 +60,14 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
   const functions: ChangeFunctions = {
     ...sharedChanges,
 
-    'add-items'({ bucketId, items }) {
-      addItems(bucketId, items)
+    addItems(bucketId, items, by) {
+      addItems(bucketId, addedBy(items, by))
     },
 
     ...prepareItemChanges(db, itemTable, trash),
 
-    'delete-bucket-chunk'(input) {
-      const { id, limit } = input
-      if (!run(beginDeletion(input))) return { items: 0, tombstones: [], isDeleted: true }
+    deleteBucketChunk(id, limit, now, by) {
+      if (!run(beginDeletion(id, now, by))) return { items: 0, tombstones: [], isDeleted: true }
       const removeSome = (bucketId: BucketId) => {
         const seqs = all(oldest, bucketId, limit).map((row) => integer(row, 0))
         return { items: seqs.length, tombstones: itemTable.remove(bucketId, seqs) }
@@ -83,15 +83,22 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
   }
 
   return ({ kind, input }) => {
-    const made = functions[kind](input)
+    const made = functions[kind](...input)
     return isWork(made) ? run(made) : made
   }
 }
 
 type ItemChanges = {
-  readonly [K in 'remove-items' | 'restore-items' | 'purge-items' | 'expire-items']: (
-    input: Changes[K]['input'],
+  readonly [K in 'removeItems' | 'restoreItems' | 'purgeItems' | 'expireItems']: (
+    ...input: Input<K>
   ) => Output<K>
+}
+
+/** Items of which a change is recorded. */
+interface ChangedItems {
+  readonly bucketId: BucketId
+  readonly ids: readonly ItemId[]
+  readonly by: Actor | undefined
 }
 
 /** The changes that remove and restore items, recorded in the feed, and in the audit log if they have an actor. */
@@ -105,7 +112,7 @@ function prepareItemChanges(db: DatabaseSync, itemTable: ItemTable, trash: Trash
 
   function recorded<T>(
     action: keyof typeof changeKindOf,
-    { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly ItemId[] },
+    { bucketId, ids, by }: ChangedItems,
     change: () => T,
     changed: (result: T) => readonly ItemId[],
   ): T {
@@ -126,40 +133,40 @@ function prepareItemChanges(db: DatabaseSync, itemTable: ItemTable, trash: Trash
   }
 
   return {
-    'remove-items': (input) =>
+    removeItems: (bucketId, ids, by, now = Date.now()) =>
       recorded(
-        trash.hasTrash(input.bucketId) ? 'trash' : 'delete',
-        input,
-        () => trash.remove(input.bucketId, input.ids, input.now),
-        ({ ids }) => ids,
+        trash.hasTrash(bucketId) ? 'trash' : 'delete',
+        { bucketId, ids, by },
+        () => trash.remove(bucketId, ids, now),
+        (removed) => removed.ids,
       ),
-    'restore-items': (input) =>
+    restoreItems: (bucketId, ids, by, now = Date.now()) =>
       recorded(
         'restore',
-        input,
-        () => trash.restore(input.bucketId, input.ids, input.now),
-        (ids) => ids,
+        { bucketId, ids, by },
+        () => trash.restore(bucketId, ids, now),
+        (restored) => restored,
       ),
-    'expire-items'({ bucketId, now, limit, ...input }) {
+    expireItems(bucketId, now = Date.now(), by) {
       const expiredOf = (id: BucketId, max: number) =>
         all(expired, id, now, max).map((row) => text(row, 0) as ItemId)
-      const listed = expiredOf(bucketId, limit)
-      const trashed = expiredOf(trashOf(bucketId), limit - listed.length)
+      const listed = expiredOf(bucketId, expiryLimit)
+      const trashed = expiredOf(trashOf(bucketId), expiryLimit - listed.length)
       const removed = recorded(
         'expire',
-        { ...input, bucketId, ids: [...listed, ...trashed] },
+        { bucketId, ids: [...listed, ...trashed], by: by && service },
         () => joinRemoved(itemTable.removeByIds(bucketId, listed), trash.purge(bucketId, trashed)),
         (result) => result.ids,
       )
       refreshExpiry(bucketId)
-      return { ...removed, ...run(countRest(bucketId, now, removed.ids.length === limit)) }
+      return { ...removed, ...run(countRest(bucketId, now, removed.ids.length === expiryLimit)) }
     },
-    'purge-items': (input) =>
+    purgeItems: (bucketId, ids, by) =>
       recorded(
         'purge',
-        input,
-        () => trash.purge(input.bucketId, input.ids),
-        ({ ids }) => ids,
+        { bucketId, ids, by },
+        () => trash.purge(bucketId, ids),
+        (removed) => removed.ids,
       ),
   }
 }

@@ -1,6 +1,5 @@
 import { extname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Actor } from '../../../core/token-rules.ts'
 import { type Outcome, serveBatches, startBatchThread } from '../../batch-threads.ts'
 import {
   endsTransaction,
@@ -11,9 +10,20 @@ import {
   releaseInBackground,
   releasePages,
 } from '../../sqlite.ts'
-import { addsItems, type Change, type ChangeKind, groupAddedItems, type Output } from '../catalog.ts'
 import { newItemColumnCount } from '../item-columns.ts'
 import { newItemValues, readNewItem } from '../item-rows.ts'
+import {
+  addsItems,
+  type Change,
+  type ChangeKind,
+  groupAddedItems,
+  hasAddedItems,
+  type Input,
+  isKind,
+  joinItems,
+  type ListKind,
+  type Output,
+} from '../nouns.ts'
 import type { AddedItem } from '../records.ts'
 import { integer, type Row } from '../statements.ts'
 import { type ApplyChange, prepareChanges } from './changes.ts'
@@ -75,10 +85,11 @@ export async function startWriterThread(
   })
   return {
     apply: <K extends ChangeKind>(change: Change<K>) =>
-      new Promise<Output<K>>((resolve, reject) => {
+      // The output of a change is of its kind.
+      new Promise<Output>((resolve, reject) => {
         const { sent, transfer } = toSent(change)
         thread.send(sent, { resolve, reject }, transfer)
-      }),
+      }) as Promise<Output<K>>,
     pendingCount: thread.pendingCount,
     close: thread.close,
   }
@@ -202,8 +213,7 @@ function asOne(group: readonly Change[]): Change {
   const [first, ...others] = group
   if (first === undefined) throw new RangeError('a group has no change')
   if (others.length === 0 || !addsItems(first)) return first
-  const items = group.filter(addsItems).flatMap(({ input }) => input.items)
-  return { ...first, input: { ...first.input, items } }
+  return { ...first, input: [first.input[0], joinItems(group.filter(addsItems))] }
 }
 
 function applyInSavepoint(db: DatabaseSync, applyChange: ApplyChange, change: Change): Outcome<Output> {
@@ -235,7 +245,6 @@ interface SentItems {
    * start there and the length, in bytes.
    */
   readonly rows: readonly Row[]
-  readonly actors: readonly (Actor | null)[]
   /** The buffers of the files' bytes. Small files of a form share them. */
   readonly contents: readonly ArrayBuffer[]
   /** The buffers of the hashes, which are copied whole. Nothing else is in them. */
@@ -248,28 +257,31 @@ export function toSent(change: Change): {
   readonly transfer: readonly ArrayBuffer[]
 } {
   const { kind, input } = change
-  if (input === null || !('items' in input))
-    return { sent: { kind, input, items: null }, transfer: buffersOf(input) }
-  const items = toRows(input.items)
-  return { sent: { kind, input: { ...input, items: [] }, items }, transfer: items.contents }
+  if (!hasAddedItems(change)) return { sent: { kind, input, items: null }, transfer: buffersOf(change) }
+  const items = toRows(change.input[1])
+  return { sent: { kind, input: withItems(change, []), items }, transfer: items.contents }
 }
 
 /** The change that was sent. */
-export function fromSent({ kind, input, items }: SentChange): Change {
-  if (items === null || input === null || !('items' in input)) return { kind, input }
+export function fromSent({ items, ...change }: SentChange): Change {
+  if (items === null || !hasAddedItems(change)) return change
   return {
-    kind,
-    input: {
-      ...input,
-      items: items.rows.map((row, index) => fromRow(row, items.actors[index] ?? null, items)),
-    },
+    kind: change.kind,
+    input: withItems(
+      change,
+      items.rows.map((row) => fromRow(row, items)),
+    ),
   }
 }
 
+/** The input of a change with other items. */
+const withItems = <K extends ListKind>({ input }: Change<K>, items: readonly AddedItem[]): Input<K> =>
+  input.with(1, items) as Input<K>
+
 /** The buffers of the bytes in an input without a list of items. */
-function buffersOf(input: Change['input']): ArrayBuffer[] {
-  if (input === null) return []
-  return 'added' in input && input.added.bytes !== null ? [input.added.bytes.buffer] : []
+function buffersOf(change: Change): ArrayBuffer[] {
+  const bytes = isKind(change, 'finishUpload') ? change.input[1].bytes : null
+  return bytes === null ? [] : [bytes.buffer]
 }
 
 function toRows(items: readonly AddedItem[]): SentItems {
@@ -280,15 +292,13 @@ function toRows(items: readonly AddedItem[]): SentItems {
     ...hashes.placeOf(item.sha256),
     ...contents.placeOf(item.bytes),
   ])
-  const actors = items.map(({ by }) => by ?? null)
-  return { rows, actors, contents: contents.buffers, hashes: hashes.buffers }
+  return { rows, contents: contents.buffers, hashes: hashes.buffers }
 }
 
-function fromRow(row: Row, by: Actor | null, { contents, hashes }: SentItems): AddedItem {
+function fromRow(row: Row, { contents, hashes }: SentItems): AddedItem {
   const sha256 = bytesAt(hashes, row, newItemColumnCount)
   if (sha256 === null) throw new TypeError('an item was sent without its hash')
-  const added = { ...readNewItem(row, sha256), bytes: bytesAt(contents, row, newItemColumnCount + 3) }
-  return by === null ? added : { ...added, by }
+  return { ...readNewItem(row, sha256), bytes: bytesAt(contents, row, newItemColumnCount + 3) }
 }
 
 /** The buffers of byte arrays, each once. */

@@ -1,0 +1,88 @@
+import type { UploadId } from '../../core/ids.ts'
+import type { BucketId } from './records.ts'
+import type { Query, Work } from './statements.ts'
+
+// A file of the catalog declares each of its operations once: as a function that yields its statements, and in its table `reads` or `changes`. The
+// methods of Catalog and the messages of the writers are derived from these (catalog.ts).
+
+/** What a function returns: of a coroutine, its result. */
+export type ResultOf<Made> = Made extends Query<infer Result> | Work<infer Result> ? Result : Made
+
+/** The methods of functions, of which `Name` are operations. The name of each leads to its function, as the symbol of the method is that of the function. */
+export type Methods<Functions, Name extends keyof Functions = keyof Functions> = {
+  readonly [K in Name]: Functions[K] extends (...input: infer Input) => infer Made
+    ? (...input: Input) => Promise<ResultOf<Made> extends undefined ? void : ResultOf<Made>>
+    : never
+}
+
+export interface Tables {
+  readonly reads?: object
+  readonly changes?: object
+}
+
+/** The methods of the functions of a file that are in its tables. */
+export type OperationsOf<File extends Tables> = Methods<
+  File,
+  (keyof File['reads'] | keyof File['changes']) & keyof File
+>
+
+/** The bucket whose row a change locks before its statements, in databases that lock rows. */
+export type BucketKey =
+  | { readonly bucketId: BucketId }
+  | { readonly bucket: string }
+  | { readonly uploadId: UploadId }
+
+export const ofBucket = (bucketId: BucketId): BucketKey => ({ bucketId })
+export const ofBucketNamed = (bucket: string): BucketKey => ({ bucket })
+export const ofUpload = (uploadId: UploadId): BucketKey => ({ uploadId })
+
+interface Traits<First> {
+  /** The bucket that it locks, by its first parameter. Changes of one bucket are made in their order. */
+  readonly locks?: (first: First) => BucketKey
+  /** Whether it changes the items of this bucket. Then those who watch the feed learn of it at once. */
+  readonly changesItems?: boolean
+}
+
+/** A change as it is declared. */
+export interface DeclaredChange<Make> {
+  /** Null if each engine makes it in its own way. */
+  readonly make: Make | null
+  /** The index of the parameter with the actor, for the audit log; null if it is not audited. */
+  readonly by: number | null
+  readonly locks: ((first: never) => BucketKey) | null
+  readonly changesItems: boolean
+}
+
+type DeclaredChanges<Makes> = { readonly [K in keyof Makes]: DeclaredChange<Makes[K]> }
+
+/** Any function that yields statements. */
+type Make = (...input: never) => Work<unknown>
+
+type FirstOf<Function> = Function extends (first: infer First, ...others: never) => unknown ? First : never
+
+/** Declares changes that have the same traits. */
+export const changesOf = <Makes extends { readonly [K in keyof Makes]: Make }>(
+  makes: Makes,
+  { locks, changesItems = false }: Traits<FirstOf<Makes[keyof Makes]>> = {},
+): DeclaredChanges<Makes> =>
+  mapValues(makes, (make) => ({ make, by: null, locks: locks ?? null, changesItems }))
+
+/** As changesOf. The actor is the last parameter without a default. */
+export const auditedChangesOf = <Makes extends { readonly [K in keyof Makes]: Make }>(
+  makes: Makes,
+  { locks, changesItems = false }: Traits<FirstOf<Makes[keyof Makes]>> = {},
+): DeclaredChanges<Makes> =>
+  mapValues(makes, (make) => ({ make, by: make.length - 1, locks: locks ?? null, changesItems }))
+
+/** Declares changes that each engine makes in its own way, with the functions of an interface: with the index of the parameter that is the actor; null for none. */
+export const ownChangesOf = <Makes>(
+  actors: { readonly [K in keyof Makes]: number | null },
+  { locks, changesItems = false }: Traits<never> = {},
+): DeclaredChanges<Makes> =>
+  mapValues(actors, (by) => ({ make: null, by, locks: locks ?? null, changesItems }))
+
+/** An object with the names of another one. */
+const mapValues = <From extends object, To extends { readonly [K in keyof From]: unknown }>(
+  from: From,
+  to: <K extends keyof From>(value: From[K]) => To[K],
+): To => Object.fromEntries(Object.entries(from).map(([name, value]) => [name, to(value)])) as To
