@@ -13,7 +13,7 @@ import {
   SyntaxKind,
 } from 'typescript/unstable/ast'
 import { API, type Checker, type Project, type Type, TypeFlags } from 'typescript/unstable/sync'
-import { root, sourcesBelow } from './sources.ts'
+import { root } from './sources.ts'
 
 /** A class whose methods use `this`. */
 interface StatefulClass {
@@ -31,15 +31,15 @@ interface Taking {
 }
 
 /**
- * The places of the sources that take a method off an object that may be of a class, without a call: `{ ...blobs }`, `const { open } = blobs`
+ * The places of these files that take a method off an object that may be of a class, without a call: `{ ...blobs }`, `const { open } = blobs`
  * and `onEnd: queue.close`. The method then has no `this`. An object may be of each class that its type accepts.
  */
-export function unboundMethods(directories: readonly string[], tsconfig: string): string[] {
+export function unboundMethods(files: readonly string[], tsconfig: string): string[] {
   const api = new API({ cwd: root })
   try {
     const project = api.updateSnapshot({ openProjects: [join(root, tsconfig)] }).getProjects()[0]
     if (project === undefined) throw new Error(`${tsconfig} is no project.`)
-    return findUnbound(project, directories.flatMap(sourcesBelow))
+    return findUnbound(project, files)
   } finally {
     api.close()
   }

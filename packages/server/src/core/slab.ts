@@ -5,46 +5,38 @@
  * new one. Once a replaced table is in the old generation, it keeps all later tables and their values in memory until the next major
  * collection. The slab itself does not shrink: it keeps a slot for each value of its largest size.
  */
-export interface Slab<Value extends object> {
+export class Slab<Value extends object> {
+  readonly #slots: (Value | undefined)[] = []
+  readonly #unusedKeys: number[] = []
+
   /** The number of values. */
-  size(): number
+  size(): number {
+    return this.#slots.length - this.#unusedKeys.length
+  }
+
   /** Returns the key of the value. */
-  add(value: Value): number
+  add(value: Value): number {
+    const key = this.#unusedKeys.pop() ?? this.#slots.length
+    this.#slots[key] = value
+    return key
+  }
+
   /** Returns the removed value; undefined if there is none with this key. */
-  remove(key: number): Value | undefined
+  remove(key: number): Value | undefined {
+    const value = this.#slots[key]
+    if (value === undefined) return undefined
+    this.#slots[key] = undefined
+    this.#unusedKeys.push(key)
+    return value
+  }
+
   /** All values. They may be removed during the iteration. */
-  values(): IterableIterator<Value>
-  clear(): void
-}
+  *values(): IterableIterator<Value> {
+    for (const value of this.#slots) if (value !== undefined) yield value
+  }
 
-export function createSlab<Value extends object>(): Slab<Value> {
-  const slots: (Value | undefined)[] = []
-  const unusedKeys: number[] = []
-
-  return {
-    size: () => slots.length - unusedKeys.length,
-
-    add(value) {
-      const key = unusedKeys.pop() ?? slots.length
-      slots[key] = value
-      return key
-    },
-
-    remove(key) {
-      const value = slots[key]
-      if (value === undefined) return undefined
-      slots[key] = undefined
-      unusedKeys.push(key)
-      return value
-    },
-
-    *values() {
-      for (const value of slots) if (value !== undefined) yield value
-    },
-
-    clear() {
-      slots.length = 0
-      unusedKeys.length = 0
-    },
+  clear(): void {
+    this.#slots.length = 0
+    this.#unusedKeys.length = 0
   }
 }

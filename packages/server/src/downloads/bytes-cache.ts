@@ -1,4 +1,5 @@
 import { webcrypto } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import { allocateWithHeadRoom, hasHeadRoom, headRoom, stringHash, withHeadRoom } from '../core/bytes.ts'
 import { Fault, itemUnknown } from '../core/faults.ts'
@@ -321,16 +322,46 @@ export class BytesCache {
     if (counted === 0 && this.#entries?.peek(key) === entry) return blob
     if (entry.users === 0) this.#inUse += counted
     entry.users += 1
-    let isOpen = true
-    const close = async () => {
-      if (!isOpen) return
-      isOpen = false
-      entry.users -= 1
-      if (entry.users > 0) return
-      this.#inUse -= counted
-      if (entry.isDisposable) setImmediate(dispose, entry)
-    }
-    return { ...blob, close }
+    return new CountedBlob(blob, () => this.#closeEntry(entry, counted))
+  }
+
+  #closeEntry(entry: Entry, counted: number): void {
+    entry.users -= 1
+    if (entry.users > 0) return
+    this.#inUse -= counted
+    if (entry.isDisposable) setImmediate(dispose, entry)
+  }
+}
+
+/** Bytes of an entry, opened for one caller. */
+class CountedBlob implements OpenVariant {
+  readonly #blob: OpenVariant
+  #onClose: (() => void) | null
+
+  constructor(blob: OpenVariant, onClose: () => void) {
+    this.#blob = blob
+    this.#onClose = onClose
+  }
+
+  get size(): number {
+    return this.#blob.size
+  }
+
+  get content(): OpenVariant['content'] {
+    return this.#blob.content
+  }
+
+  read(into: Uint8Array, position: number): Promise<void> {
+    return this.#blob.read(into, position)
+  }
+
+  stream(start: number, end: number): Readable {
+    return this.#blob.stream(start, end)
+  }
+
+  async close(): Promise<void> {
+    this.#onClose?.()
+    this.#onClose = null
   }
 }
 
@@ -359,10 +390,11 @@ async function isIntact(bytes: OwnedBytes, sha256: Uint8Array | null): Promise<b
 type OwnedBytes = Uint8Array<ArrayBuffer>
 
 /** The whole bytes, in memory of their own. */
-async function bytesOf({ content, size, read }: OpenVariant): Promise<OwnedBytes> {
+async function bytesOf(blob: OpenVariant): Promise<OwnedBytes> {
+  const { content, size } = blob
   if (content.type === 'bytes') return ownsMemory(content.bytes) ? content.bytes : withHeadRoom(content.bytes)
   const bytes = allocateWithHeadRoom(size)
-  if (size > 0) await read(bytes, 0)
+  if (size > 0) await blob.read(bytes, 0)
   return bytes
 }
 

@@ -4,7 +4,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
 import { maxIds } from '../core/ids.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import { createSlab } from '../core/slab.ts'
+import { Slab } from '../core/slab.ts'
 import type { AuthorizedJsonReader, Authorizer } from './authorizer.ts'
 
 /**
@@ -110,7 +110,7 @@ function freeMemory({ buffer, byteLength }: Buffer): void {
  */
 export class Backpressure {
   readonly #room: number
-  readonly #open = createSlab<IncomingMessage>()
+  readonly #open = new Slab<IncomingMessage>()
   #held = 0
   #paused: PromiseWithResolvers<void> | null = null
   #isScheduled = false

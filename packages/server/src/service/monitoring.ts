@@ -98,8 +98,8 @@ export function checkReadinessOperation(parts: {
   readonly isReadOnly: () => boolean
 }) {
   const { catalog, space, blobs, log, isReadOnly } = parts
-  const canWriteRows = createWriteCheck(catalog.checkWrites)
-  const canWriteBytes = createWriteCheck(blobs.checkWrites)
+  const canWriteRows = createWriteCheck(() => catalog.checkWrites())
+  const canWriteBytes = createWriteCheck(() => blobs.checkWrites())
 
   const reportReasons = createReasonLog(log)
 

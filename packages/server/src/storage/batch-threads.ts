@@ -1,7 +1,7 @@
 import { getPriority, setPriority } from 'node:os'
-import { parentPort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { type MessagePort, parentPort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { errorCode, Fault } from '../core/faults.ts'
-import { createSlab } from '../core/slab.ts'
+import { Slab } from '../core/slab.ts'
 
 /**
  * How much higher the niceness of other threads is than that of the main thread. A larger step makes listings beside uploads
@@ -26,11 +26,7 @@ export interface BatchThread<Request, Output> {
   close(): Promise<void>
 }
 
-/**
- * Starts a worker thread that calls serveBatches. Resolves when the thread is ready. Rejects if the thread throws or exits
- * before it is ready.
- */
-export async function startBatchThread<Request, Output, Report>(options: {
+interface BatchThreadOptions<Report> {
   /** The worker's module. */
   readonly file: URL
   readonly name: string
@@ -39,117 +35,162 @@ export async function startBatchThread<Request, Output, Report>(options: {
   readonly onReport: (report: Report) => void
   /** Called once if the thread ends after it was ready and before `close`. Then all pending requests are rejected. */
   readonly onFailure: (error: Error) => void
-}): Promise<BatchThread<Request, Output>> {
-  const { file, name, workerData, onReport, onFailure } = options
-  // `execArgv`: some flags of the main program, such as --input-type, prevent the worker from starting.
-  // `trackUnmanagedFds`: the main thread receives open files and closes them. Node must not close them when the thread ends.
-  const worker = new Worker(file, { workerData, name, execArgv: [], trackUnmanagedFds: false })
-  const ready = Promise.withResolvers<void>()
-  const exited = Promise.withResolvers<void>()
-  const pending = createSlab<Pending<Output>>()
-  let queue: NumberedRequest<Request>[] = []
-  let transferQueue: ArrayBuffer[] = []
-  let isReady = false
-  let isClosing = false
-  let failure: Error | null = null
-  let thrown: unknown
+}
 
-  const post = (message: ToThread<Request>, transfer: readonly ArrayBuffer[] = []) =>
-    worker.postMessage(message, transfer)
+/**
+ * Starts a worker thread that calls serveBatches. Resolves when the thread is ready. Rejects if the thread throws or exits
+ * before it is ready.
+ */
+export async function startBatchThread<Request, Output, Report>(
+  options: BatchThreadOptions<Report>,
+): Promise<BatchThread<Request, Output>> {
+  const thread = new WorkerBatchThread<Request, Output, Report>(options)
+  await thread.ready
+  return thread
+}
 
-  function flush(): void {
-    if (queue.length > 0) post(queue, transferQueue)
-    queue = []
-    transferQueue = []
+class WorkerBatchThread<Request, Output, Report> implements BatchThread<Request, Output> {
+  readonly #options: BatchThreadOptions<Report>
+  readonly #worker: Worker
+  readonly #ready = Promise.withResolvers<void>()
+  readonly #exited = Promise.withResolvers<void>()
+  readonly #pending = new Slab<Pending<Output>>()
+  #queue: NumberedRequest<Request>[] = []
+  #transferQueue: ArrayBuffer[] = []
+  #isReady = false
+  #isClosing = false
+  #failure: Error | null = null
+  #thrown: unknown
+
+  constructor(options: BatchThreadOptions<Report>) {
+    this.#options = options
+    const { file, name, workerData } = options
+    // `execArgv`: some flags of the main program, such as --input-type, prevent the worker from starting.
+    // `trackUnmanagedFds`: the main thread receives open files and closes them. Node must not close them when the thread ends.
+    this.#worker = new Worker(file, { workerData, name, execArgv: [], trackUnmanagedFds: false })
+    this.#worker.on('message', (message: FromThread<Output, Report>) => this.#receive(message))
+    this.#worker.on('error', (error) => {
+      this.#thrown = error
+    })
+    this.#worker.on('exit', (code) => this.#end(code))
   }
 
-  worker.on('message', (message: FromThread<Output, Report>) => {
-    if (message === 'ready') {
-      isReady = true
-      return ready.resolve()
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  send(request: Request, callbacks: Pending<Output>, transfer: readonly ArrayBuffer[] = []): void {
+    // An HTTP request that runs longer than the shutdown timeout can still send requests to the thread.
+    const refusal = this.#failure ?? (this.#isClosing ? isStopping() : null)
+    if (refusal !== null) {
+      callbacks.reject(refusal)
+      return
     }
-    if (message.report !== undefined) onReport(message.report)
+    const number = this.#pending.add(callbacks)
+    this.#transferQueue.push(...transfer)
+    if (this.#queue.push({ number, request }) === 1) setImmediate(() => this.#flush())
+  }
+
+  pendingCount(): number {
+    return this.#pending.size()
+  }
+
+  close(): Promise<void> {
+    if (!this.#isClosing) {
+      this.#isClosing = true
+      this.#flush()
+      this.#post(null)
+    }
+    return this.#exited.promise
+  }
+
+  #flush(): void {
+    if (this.#queue.length > 0) this.#post(this.#queue, this.#transferQueue)
+    this.#queue = []
+    this.#transferQueue = []
+  }
+
+  #post(message: ToThread<Request>, transfer: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, transfer)
+  }
+
+  #receive(message: FromThread<Output, Report>): void {
+    if (message === 'ready') {
+      this.#isReady = true
+      this.#ready.resolve()
+      return
+    }
+    if (message.report !== undefined) this.#options.onReport(message.report)
     for (const outcome of message.outcomes) {
-      const request = pending.remove(outcome.number)
+      const request = this.#pending.remove(outcome.number)
       if ('error' in outcome) request?.reject(fromRecord(outcome.error))
       else request?.resolve(outcome.output)
     }
-  })
-  worker.on('error', (error) => {
-    thrown = error
-  })
-  worker.on('exit', (code) => {
-    if (!isReady)
-      return ready.reject(
-        thrown ?? new Error(`the thread ${name} exited with code ${code} before it was ready`),
+  }
+
+  #end(code: number): void {
+    const { name, onFailure } = this.#options
+    if (!this.#isReady) {
+      this.#ready.reject(
+        this.#thrown ?? new Error(`the thread ${name} exited with code ${code} before it was ready`),
       )
-    failure = new Error(`the thread ${name} has ended (exit code ${code})`, { cause: thrown })
-    if (!isClosing) onFailure(failure)
-    for (const request of pending.values()) request.reject(failure)
-    pending.clear()
-    exited.resolve()
-  })
-  await ready.promise
-
-  return {
-    send(request, callbacks, transfer = []) {
-      if (failure) return callbacks.reject(failure)
-      // An HTTP request that runs longer than the shutdown timeout can still send requests to the thread.
-      if (isClosing) return callbacks.reject(new Fault('shutting-down', 'The service is stopping.'))
-      const number = pending.add(callbacks)
-      transferQueue.push(...transfer)
-      if (queue.push({ number, request }) === 1) setImmediate(flush)
-    },
-
-    pendingCount: pending.size,
-
-    close() {
-      if (!isClosing) {
-        isClosing = true
-        flush()
-        post(null)
-      }
-      return exited.promise
-    },
+      return
+    }
+    this.#failure = new Error(`the thread ${name} has ended (exit code ${code})`, { cause: this.#thrown })
+    if (!this.#isClosing) onFailure(this.#failure)
+    for (const request of this.#pending.values()) request.reject(this.#failure)
+    this.#pending.clear()
+    this.#exited.resolve()
   }
 }
+
+const isStopping = (): Fault => new Fault('shutting-down', 'The service is stopping.')
 
 /**
  * A thread that starts with its first request, which waits for it, because a thread delays the start of the service
  * and takes memory. Where it cannot start, that request fails and the next one tries again. After a thread that has ended unexpectedly,
- * the next request starts another one; `start` receives the callback that reports the end.
+ * the next request starts another one.
  */
-export function startOnDemand<Request, Output>(
-  start: (onEnd: () => void) => Promise<BatchThread<Request, Output>>,
-): Pick<BatchThread<Request, Output>, 'send' | 'close'> {
-  let thread: BatchThread<Request, Output> | null = null
-  let starting: Promise<BatchThread<Request, Output>> | null = null
-  let isClosing = false
+export class OnDemandThread<Request, Output> implements Pick<BatchThread<Request, Output>, 'send' | 'close'> {
+  readonly #start: (onEnd: () => void) => Promise<BatchThread<Request, Output>>
+  #thread: BatchThread<Request, Output> | null = null
+  #starting: Promise<BatchThread<Request, Output>> | null = null
+  #isClosing = false
 
-  async function startOnce(): Promise<BatchThread<Request, Output>> {
-    try {
-      thread = await start(() => {
-        thread = null
-      })
-      return thread
-    } finally {
-      starting = null
+  /** `start` receives the callback that reports the end of the thread. */
+  constructor(start: (onEnd: () => void) => Promise<BatchThread<Request, Output>>) {
+    this.#start = start
+  }
+
+  send(request: Request, pending: Pending<Output>, transfer?: readonly ArrayBuffer[]): void {
+    if (this.#isClosing) {
+      pending.reject(isStopping())
+    } else if (this.#thread) {
+      this.#thread.send(request, pending, transfer)
+    } else {
+      this.#starting ??= this.#startOnce()
+      this.#starting.then(
+        (started) => started.send(request, pending, transfer),
+        (error) => pending.reject(error),
+      )
     }
   }
 
-  return {
-    send(request, pending, transfer) {
-      if (isClosing) return pending.reject(new Fault('shutting-down', 'The service is stopping.'))
-      if (thread) return thread.send(request, pending, transfer)
-      starting ??= startOnce()
-      starting.then((started) => started.send(request, pending, transfer), pending.reject)
-    },
+  async close(): Promise<void> {
+    this.#isClosing = true
+    await this.#starting?.catch(() => undefined)
+    await this.#thread?.close()
+  }
 
-    async close() {
-      isClosing = true
-      await starting?.catch(() => undefined)
-      await thread?.close()
-    },
+  async #startOnce(): Promise<BatchThread<Request, Output>> {
+    try {
+      this.#thread = await this.#start(() => {
+        this.#thread = null
+      })
+      return this.#thread
+    } finally {
+      this.#starting = null
+    }
   }
 }
 
@@ -192,52 +233,70 @@ export function serveBatches<Request, Output, Report>(
   onClose: () => void = () => undefined,
 ): void {
   if (!parentPort) throw new Error('this module runs in a worker thread only')
-  const port = parentPort
-  const post = (message: FromThread<Output, Report>, transfer: readonly ArrayBuffer[] = []) =>
-    port.postMessage(message, transfer)
-  let batchesInProgress = 0
-  let isClosing = false
+  const server = new BatchServer(parentPort, handle, onClose)
+  parentPort.on('message', (message: ToThread<Request>) => server.receive(message))
+  parentPort.postMessage('ready')
+}
 
-  async function run(batch: readonly NumberedRequest<Request>[]): Promise<void> {
-    batchesInProgress += 1
+type HandleBatch<Request, Output, Report> = Parameters<typeof serveBatches<Request, Output, Report>>[0]
+
+class BatchServer<Request, Output, Report> {
+  readonly #port: MessagePort
+  readonly #handle: HandleBatch<Request, Output, Report>
+  readonly #onClose: () => void
+  #batchesInProgress = 0
+  #isClosing = false
+
+  constructor(port: MessagePort, handle: HandleBatch<Request, Output, Report>, onClose: () => void) {
+    this.#port = port
+    this.#handle = handle
+    this.#onClose = onClose
+  }
+
+  /** Runs the requests of the message, and of all others that have arrived. */
+  receive(first: ToThread<Request>): void {
+    const batch: NumberedRequest<Request>[] = []
+    let message: ToThread<Request> | undefined = first
+    while (message) {
+      batch.push(...message)
+      message = receiveMessageOnPort(this.#port)?.message
+    }
+    if (message === null) this.#isClosing = true
+    if (batch.length > 0) void this.#run(batch)
+    else this.#closeIfDone()
+  }
+
+  async #run(batch: readonly NumberedRequest<Request>[]): Promise<void> {
+    this.#batchesInProgress += 1
     const requests = batch.map(({ request }) => request)
     let hasReplied = false
     try {
-      await handle(requests, (outcomes, report, transfer) => {
+      await this.#handle(requests, (outcomes, report, transfer) => {
         // The numbers of these requests may belong to later ones.
         if (hasReplied) throw new Error('a batch has two replies')
         hasReplied = true
-        post(
+        this.#post(
           { outcomes: batch.map(({ number }, index) => numbered(number, outcomes[index])), report },
           transfer,
         )
       })
     } catch (error) {
       if (hasReplied) throw error
-      post({ outcomes: batch.map(({ number }) => numbered(number, { error })) })
+      this.#post({ outcomes: batch.map(({ number }) => numbered(number, { error })) })
     }
-    batchesInProgress -= 1
-    closeIfDone()
+    this.#batchesInProgress -= 1
+    this.#closeIfDone()
   }
 
-  function closeIfDone(): void {
-    if (!isClosing || batchesInProgress > 0) return
-    onClose()
-    port.close()
+  #post(message: FromThread<Output, Report>, transfer: readonly ArrayBuffer[] = []): void {
+    this.#port.postMessage(message, transfer)
   }
 
-  port.on('message', (first: ToThread<Request>) => {
-    const batch: NumberedRequest<Request>[] = []
-    let message: ToThread<Request> | undefined = first
-    while (message) {
-      batch.push(...message)
-      message = receiveMessageOnPort(port)?.message
-    }
-    if (message === null) isClosing = true
-    if (batch.length > 0) void run(batch)
-    else closeIfDone()
-  })
-  post('ready')
+  #closeIfDone(): void {
+    if (!this.#isClosing || this.#batchesInProgress > 0) return
+    this.#onClose()
+    this.#port.close()
+  }
 }
 
 function numbered<Output>(number: number, outcome: Outcome<Output> | undefined): NumberedOutcome<Output> {

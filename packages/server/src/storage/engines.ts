@@ -212,8 +212,8 @@ export async function openBlobsDirectory({
   blobsUrl,
 }: Data & Pick<StorageSettings, 'blobsUrl'>): Promise<BlobsDirectory> {
   if (blobsUrl === null) {
-    const { openDiskBlobsDirectory } = await import('./blobs/disk/blobs-directory.ts')
-    return openDiskBlobsDirectory(data)
+    const { DiskBlobsDirectory } = await import('./blobs/disk/blobs-directory.ts')
+    return new DiskBlobsDirectory(data)
   }
   const { openS3Directory } = await import('./blobs/s3/s3-blobs.ts')
   return openS3Directory(blobsUrl)

@@ -48,7 +48,7 @@ export async function requireOwnBlobs(owner: BlobsOwner, directory: BlobsDirecto
   const belongs =
     items.length === 0
       ? found === null || (await directory.isEmpty())
-      : (await Promise.all(items.map(directory.has))).includes(true)
+      : (await Promise.all(items.map((id) => directory.has(id)))).includes(true)
   if (!belongs)
     throw new BlobsMismatchError(
       items.length === 0

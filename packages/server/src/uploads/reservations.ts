@@ -1,6 +1,6 @@
 import { bucketDeleted, Fault } from '../core/faults.ts'
 import { type Amount, leftOf, requireWithinLimits, requireWithinQuota } from '../core/quotas.ts'
-import { createSlab, type Slab } from '../core/slab.ts'
+import { Slab } from '../core/slab.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
 
@@ -44,7 +44,7 @@ class Reservations<Key> {
   }
 
   join(key: Key): Held {
-    const held = this.#all.get(key) ?? { items: 0, bytes: 0, users: 0, settling: createSlab() }
+    const held = this.#all.get(key) ?? { items: 0, bytes: 0, users: 0, settling: new Slab() }
     held.users += 1
     this.#all.set(key, held)
     return held

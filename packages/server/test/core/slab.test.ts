@@ -1,10 +1,10 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createSlab } from '../../src/core/slab.ts'
+import { Slab } from '../../src/core/slab.ts'
 import { collectAll, collectYoung, countInMemory } from '../minor-collection.ts'
 
 test('values are removed by their keys, which are used again', () => {
-  const slab = createSlab<{ name: string }>()
+  const slab = new Slab<{ name: string }>()
   const keys = ['a', 'b', 'c'].map((name) => slab.add({ name }))
   expect(new Set(keys).size).toBe(3)
   expect(slab.remove(keys[1] ?? -1)).toEqual({ name: 'b' })
@@ -19,7 +19,7 @@ test('values are removed by their keys, which are used again', () => {
 })
 
 test('values can be removed during an iteration', () => {
-  const slab = createSlab<{ key: number }>()
+  const slab = new Slab<{ key: number }>()
   for (let i = 0; i < 5; i += 1) {
     const value = { key: -1 }
     value.key = slab.add(value)
@@ -29,7 +29,7 @@ test('values can be removed during an iteration', () => {
 })
 
 test('collections of the young generation free removed values', async () => {
-  const slab = createSlab<object>()
+  const slab = new Slab<object>()
   const inUse: number[] = []
   for (let i = 0; i < 8; i += 1) inUse.push(slab.add({}))
   collectAll()

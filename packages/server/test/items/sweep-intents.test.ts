@@ -15,7 +15,7 @@ async function sweptStore(data: TemporaryData, lifetime: number) {
     intents: intentLog(catalog, lifetime),
   })
   const failures: ItemId[] = []
-  const removal = { remove: blobs.remove }
+  const removal = { remove: (id: ItemId) => blobs.remove(id) }
   const sweep = createIntentSweep({
     catalog,
     blobs: { removalsAtOnce: 2, removeInterrupted: (id) => removal.remove(id) },
@@ -69,7 +69,7 @@ test('S8 bytes that cannot be removed keep their intent, and a later sweep remov
   await sweep()
   removal.remove = () => Promise.reject(new Fault('storage-full', 'no'))
   expect([await sweep(), failures, await data.catalog.listIntents()]).toEqual([0, [id], [id]])
-  removal.remove = blobs.remove
+  removal.remove = (id) => blobs.remove(id)
   expect([await sweep(), await isStored(id), await data.catalog.listIntents()]).toEqual([1, false, []])
 })
 

@@ -18,6 +18,7 @@ import type { Item } from '../../src/storage/catalog/records.ts'
 import { readVariant } from '../storage/blobs/variant-contract.ts'
 import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'
 import { medium, thumb } from '../variant-samples.ts'
+import { withMethods } from '../with-methods.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -43,15 +44,14 @@ function slowVariants(
     new Promise<PictureResult>((resolve, reject) => {
       renders.push({ resolve, reject })
     })
-  const blobs = { ...data.blobs, variants: { ...data.blobs.variants, ...change } }
+  const blobs = withMethods(data.blobs, { variants: withMethods(data.blobs.variants, change) })
   const openBytes = openBytesOperation({ catalog, blobs })
   const variants = new Variants({
     catalog,
     blobs,
     async openBytes(item) {
       const opened = await openBytes(item)
-      return {
-        ...opened,
+      return withMethods(opened, {
         async share() {
           opening.shared += 1
           await opening.share
@@ -67,7 +67,7 @@ function slowVariants(
           await opened.close()
           opening.closed += 1
         },
-      }
+      })
     },
     workers: { run, runAhead: run },
     toolWorkers: { run: () => expect.unreachable(), runAhead: () => expect.unreachable() },

@@ -22,6 +22,7 @@ import { createUploadLocks } from '../../src/uploads/upload-locks.ts'
 import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
 import { temporaryS3Store } from '../storage/blobs/temporary-s3-store.ts'
 import { unlimited } from '../uploads/temporary-media.ts'
+import { withMethods } from '../with-methods.ts'
 
 const removal = { contentType: 'image/jpeg', bucketId: 1 as BucketId, keepsTaken: false }
 const limits = { workers: 1, queue: 10, queueTimeout: 60_000, timeout: 60_000, memory: 6e8, niceness: 0 }
@@ -189,15 +190,14 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
     const { promise: allCopied, resolve: onAllCopied } = Promise.withResolvers<void>()
     const remove = removeMetadataOperation({
       ...{ tools: new Map(), now: Date.now },
-      blobs: {
-        ...blobs,
+      blobs: withMethods(blobs, {
         async receive(...args) {
           const copy = await blobs.receive(...args)
           copies += 1
           if (copies === count) onAllCopied()
           return copy
         },
-      },
+      }),
       workers: { run: async () => ({ outcome: 'planned', format: 'jpeg', pieces, reading: null }) },
       // All others wait for their downloads.
       comparisonWorkers: { run: (...args) => allCopied.then(() => comparisonWorkers.run(...args)) },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stateFiles, uploadStates } from '../../../cli/src/upload-state.ts'
 import { newItemId } from '../../src/core/ids.ts'
-import { openDiskBlobsDirectory } from '../../src/storage/blobs/disk/blobs-directory.ts'
+import { DiskBlobsDirectory } from '../../src/storage/blobs/disk/blobs-directory.ts'
 import { openServerVariants } from '../../src/storage/blobs/disk/variant-database.ts'
 import {
   acquireBackupHold,
@@ -22,9 +22,9 @@ const writers: readonly [name: string, write: (directory: string) => unknown][] 
   ['restoring.json', markDirectory],
   ['restoring.json.new', (directory) => beginRestore(directory, 'hash')],
   ['restoring', continueRestore],
-  ['blobs', (directory) => openDiskBlobsDirectory(directory).writeIdentity('identity')],
-  ['blobs/.identity', (directory) => openDiskBlobsDirectory(directory).writeIdentity('identity')],
-  ['blobs/.identity.new', (directory) => openDiskBlobsDirectory(directory).writeIdentity('identity')],
+  ['blobs', (directory) => new DiskBlobsDirectory(directory).writeIdentity('identity')],
+  ['blobs/.identity', (directory) => new DiskBlobsDirectory(directory).writeIdentity('identity')],
+  ['blobs/.identity.new', (directory) => new DiskBlobsDirectory(directory).writeIdentity('identity')],
   ['lock.db', (directory) => acquireDataLock(directory).release()],
   ['workers.db', (directory) => acquireDataLock(directory).release()],
   ['workers.db', (directory) => acquireWorkerLock(directory).release()],

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { startBatchThread, startOnDemand } from '../../src/storage/batch-threads.ts'
+import { OnDemandThread, startBatchThread } from '../../src/storage/batch-threads.ts'
 
 function create(failures: Error[] = []) {
   let starts = 0
-  const thread = startOnDemand<string, string>(async (onFailure) => {
+  const thread = new OnDemandThread<string, string>(async (onFailure) => {
     starts += 1
     const failure = failures.shift()
     if (failure) throw failure

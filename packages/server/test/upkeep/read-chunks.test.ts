@@ -4,6 +4,7 @@ import type { OpenBlob } from '../../src/storage/blobs/blobs.ts'
 import { createChunkReader, hashBlob } from '../../src/upkeep/copies.ts'
 import { storeBytes } from '../storage/blobs/blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from '../storage/blobs/temporary-store.ts'
+import { withMethods } from '../with-methods.ts'
 
 /** Bytes of one read. */
 const block = 256 * 1024
@@ -47,13 +48,12 @@ test('B9 a read that fails while the bytes before it are processed is reported, 
   await using temporary = await temporaryStore()
   const blob = await opened(temporary, randomBytes(3 * block))
   const failure = new Error('the disk failed')
-  const failing: OpenBlob = {
-    ...blob,
+  const failing: OpenBlob = withMethods(blob, {
     read: async (into, position) => {
       if (position > 0) throw failure
       await blob.read(into, position)
     },
-  }
+  })
   const lengths: number[] = []
   const reading = (async () => {
     for await (const chunk of createChunkReader()(failing)) {

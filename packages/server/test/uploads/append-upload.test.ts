@@ -5,8 +5,9 @@ import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import { recover } from '../../src/upkeep/recovery.ts'
 import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
 import { systemError, watchedFiles } from '../storage/blobs/watched-files.ts'
+import { withMethods } from '../with-methods.ts'
 import { temporaryData } from './temporary-media.ts'
-import { methodsOf, openUpload, uploadsOf } from './temporary-uploads.ts'
+import { openUpload, uploadsOf } from './temporary-uploads.ts'
 
 describe('R6 offsets are durable', () => {
   test('a sync precedes every offset', async () => {
@@ -92,13 +93,12 @@ describe('R7 a chunk that counts completely or not at all', () => {
 describe('R4 concurrent chunks', () => {
   test('R5 an upload that another process has finished stays, if its parts are missing for this one', async () => {
     await using data = await temporaryData()
-    const partialUploads: typeof data.blobs.partialUploads = {
-      ...methodsOf(data.blobs.partialUploads),
+    const partialUploads = withMethods(data.blobs.partialUploads, {
       async append() {
         await uploadsOf(data).append(id, 0, chunksOf(randomBytes(100)))
         throw new PartialUploadLost('the parts are missing')
       },
-    }
+    })
     const { append, id } = await openUpload(data, 100, { blobs: { partialUploads } })
     const late = append(id, 0, chunksOf(randomBytes(100)))
     await expect(late).rejects.toMatchObject({ code: 'upload-offset-conflict' })

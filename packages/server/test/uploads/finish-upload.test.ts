@@ -4,8 +4,9 @@ import { Fault } from '../../src/core/faults.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import { recover } from '../../src/upkeep/recovery.ts'
 import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
+import { withMethods } from '../with-methods.ts'
 import { temporaryData } from './temporary-media.ts'
-import { methodsOf, nothing, openUpload, uploadsOf } from './temporary-uploads.ts'
+import { nothing, openUpload, uploadsOf } from './temporary-uploads.ts'
 
 describe('R5 the end of an upload', () => {
   test('the last byte creates the item, and a repeated request returns the same item', async () => {
@@ -44,10 +45,9 @@ describe('R5 the end of an upload', () => {
 
   test('the chunk of a whole small upload is not written to a file', async () => {
     await using data = await temporaryData(undefined, 100)
-    const partialUploads = {
-      ...methodsOf(data.blobs.partialUploads),
+    const partialUploads = withMethods(data.blobs.partialUploads, {
       append: () => expect.unreachable('the upload is written to a file'),
-    }
+    })
     const { append, id } = await openUpload(data, 100, { blobs: { partialUploads } })
     const bytes = randomBytes(100)
     const { item, upload } = await append(id, 0, chunksOf(bytes, 30))
@@ -141,7 +141,7 @@ describe('R5 the end of an upload', () => {
     const before = await openUpload(data, 100, { catalog: { finishUpload: crash } })
     await before.append(before.id, 0, chunksOf(start))
     await expect(before.append(before.id, 60, chunksOf(end))).rejects.toThrow('killed')
-    const partialUploads = { ...methodsOf(data.blobs.partialUploads), remove: crash }
+    const partialUploads = withMethods(data.blobs.partialUploads, { remove: crash })
     const after = await openUpload(data, 100, { blobs: { partialUploads } })
     await after.append(after.id, 0, chunksOf(start))
     const { item } = await after.append(after.id, 60, chunksOf(end))

@@ -1,6 +1,6 @@
 import type { UploadId } from '../../src/core/ids.ts'
 import { service } from '../../src/core/token-rules.ts'
-import type { BlobStore, PartialUploadStore } from '../../src/storage/blobs/blobs.ts'
+import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import type { BucketId, TokenId } from '../../src/storage/catalog/records.ts'
 import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'
@@ -11,6 +11,7 @@ import {
 } from '../../src/uploads/resumable-uploads.ts'
 import { createUploadLocks } from '../../src/uploads/upload-locks.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
+import { withMethods } from '../with-methods.ts'
 import type { TemporaryData } from './temporary-media.ts'
 
 export const expiry = 1_000
@@ -24,7 +25,7 @@ export function uploadsOf(
   const locks = createUploadLocks()
   const parts = {
     catalog: { ...data.catalog, ...change.catalog },
-    blobs: { ...data.blobs, ...change.blobs },
+    blobs: withMethods(data.blobs, change.blobs ?? {}),
     newReceiver: data.newReceiver,
     measurePicture: data.measurePicture,
     readTaken: data.readTaken,
@@ -74,12 +75,3 @@ export async function openUpload(
 }
 
 export const nothing = () => chunksOf(Buffer.alloc(0))
-
-/** A plain object with the methods of a store, of which a test replaces some. */
-export const methodsOf = (store: PartialUploadStore): PartialUploadStore => ({
-  append: (upload, chunk) => store.append(upload, chunk),
-  complete: (id, size, itemId) => store.complete(id, size, itemId),
-  read: (id, size) => store.read(id, size),
-  reclaim: (id, itemId) => store.reclaim(id, itemId),
-  remove: (id) => store.remove(id),
-})

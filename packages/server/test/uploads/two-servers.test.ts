@@ -7,6 +7,7 @@ import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'
 import { createUploadLocks } from '../../src/uploads/upload-locks.ts'
 import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
 import { type TemporaryS3Store, temporaryS3Store } from '../storage/blobs/temporary-s3-store.ts'
+import { withMethods } from '../with-methods.ts'
 import { unlimited } from './temporary-media.ts'
 
 /** A chunk that stops after its first byte, and continues once `resume` is called. */
@@ -26,13 +27,12 @@ const half = 9_000_000
 
 /** The operation in one of several servers on the same catalog and store. `beforeCommit` runs between the last byte and the item. */
 function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit = async () => {}) {
-  const blobs: BlobStore = {
-    ...store,
+  const blobs = withMethods(store, {
     async commit(received) {
       await beforeCommit()
       await store.commit(received)
     },
-  }
+  })
   return appendUploadOperation({
     ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
     ...{

@@ -64,7 +64,7 @@ Options:
           repair: values.repair,
           verifyBytes: values['verify-bytes'],
           onItem: progress.show,
-        }).finally(blobs.close)
+        }).finally(() => blobs.close())
         const faults = remainingFaults(checked)
         await catalog
           .recordUpkeep({ kind: 'fsck', finishedAt: Date.now(), faults })

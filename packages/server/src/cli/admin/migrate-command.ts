@@ -227,11 +227,11 @@ async function requireStores(
 ): Promise<string | null> {
   await requireBlobsDirectory({ catalog: source, directory: await openBlobsDirectory(config) })
   const identity = await source.blobsIdentity()
-  const { path, readIdentity } = await openBlobsDirectory(target)
-  const found = await readIdentity()
+  const bytes = await openBlobsDirectory(target)
+  const found = await bytes.readIdentity()
   // A migration of only the bytes may have been interrupted after it had written the identity.
   if (found !== null && found !== identity)
-    throw new CommandError(`${path} holds the bytes of another catalog. Choose an empty TARGET.`)
+    throw new CommandError(`${bytes.path} holds the bytes of another catalog. Choose an empty TARGET.`)
   return identity
 }
 

@@ -2,21 +2,35 @@ import { Readable } from 'node:stream'
 import { BlobTruncatedError, type LocalBytes, type LocalContent, type OpenBlob } from './blobs.ts'
 
 /** Bytes in memory as an open blob. `isShared` is as in LocalContent. */
-export function openMemoryBlob(bytes: Uint8Array, isShared = false): OpenBlob {
-  const content = { type: 'bytes', bytes, ...(isShared && { isShared }) } as const
-  const blob: OpenBlob = {
-    size: bytes.byteLength,
-    content,
-    share: async () => shareContent(content),
-    async read(into, position) {
-      const end = position + into.byteLength
-      if (end > bytes.byteLength) throw new BlobTruncatedError('a blob ended before its size')
-      into.set(bytes.subarray(position, end))
-    },
-    stream: (start, end) => streamRange(blob, start, end),
-    close: async () => undefined,
+export const openMemoryBlob = (bytes: Uint8Array, isShared = false): OpenBlob =>
+  new MemoryBlob({ type: 'bytes', bytes, ...(isShared && { isShared }) })
+
+class MemoryBlob implements OpenBlob {
+  readonly content: LocalContent & { readonly type: 'bytes' }
+
+  constructor(content: LocalContent & { readonly type: 'bytes' }) {
+    this.content = content
   }
-  return blob
+
+  get size(): number {
+    return this.content.bytes.byteLength
+  }
+
+  async share(): Promise<LocalBytes> {
+    return shareContent(this.content)
+  }
+
+  async read(into: Uint8Array, position: number): Promise<void> {
+    const end = position + into.byteLength
+    if (end > this.size) throw new BlobTruncatedError('a blob ended before its size')
+    into.set(this.content.bytes.subarray(position, end))
+  }
+
+  stream(start: number, end: number): Readable {
+    return streamRange(this, start, end)
+  }
+
+  async close(): Promise<void> {}
 }
 
 /** Bytes or a file that stay available without a release. */
@@ -30,34 +44,43 @@ export const shareContent = (content: LocalContent): LocalBytes => ({
 export const readLength = 256 * 1024
 
 /** The bytes `start` to `end` of a blob, both inclusive. Closes the blob when it ends or is destroyed. */
-export function streamRange(blob: Pick<OpenBlob, 'read' | 'close'>, start: number, end: number): Readable {
-  let position = start
-  const stream = new Readable({
-    highWaterMark: readLength,
-    read() {
-      readNext().catch((error: unknown) => {
-        stream.destroy(error instanceof Error ? error : new Error(String(error)))
-      })
-    },
-    destroy(error, done) {
-      blob.close().then(
-        () => done(error),
-        (failure: Error) => done(error ?? failure),
-      )
-    },
-  })
+export const streamRange = (blob: Pick<OpenBlob, 'read' | 'close'>, start: number, end: number): Readable =>
+  new BlobRange(blob, start, end)
 
-  async function readNext(): Promise<void> {
-    const wanted = Math.min(readLength, end + 1 - position)
-    if (wanted > 0) {
-      const buffer = Buffer.allocUnsafeSlow(wanted)
-      await blob.read(buffer, position)
-      if (stream.destroyed) return
-      position += wanted
-      stream.push(buffer)
-    }
-    if (position > end) stream.push(null)
+class BlobRange extends Readable {
+  readonly #blob: Pick<OpenBlob, 'read' | 'close'>
+  readonly #end: number
+  #position: number
+
+  constructor(blob: Pick<OpenBlob, 'read' | 'close'>, start: number, end: number) {
+    super({ highWaterMark: readLength })
+    this.#blob = blob
+    this.#position = start
+    this.#end = end
   }
 
-  return stream
+  override _read(): void {
+    this.#readNext().catch((error: unknown) => {
+      this.destroy(error instanceof Error ? error : new Error(String(error)))
+    })
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#blob.close().then(
+      () => done(error),
+      (failure: Error) => done(error ?? failure),
+    )
+  }
+
+  async #readNext(): Promise<void> {
+    const wanted = Math.min(readLength, this.#end + 1 - this.#position)
+    if (wanted > 0) {
+      const buffer = Buffer.allocUnsafeSlow(wanted)
+      await this.#blob.read(buffer, this.#position)
+      if (this.destroyed) return
+      this.#position += wanted
+      this.push(buffer)
+    }
+    if (this.#position > this.#end) this.push(null)
+  }
 }

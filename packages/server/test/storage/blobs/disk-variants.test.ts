@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
 import { newItemId } from '../../../src/core/ids.ts'
-import { openDiskBlobsDirectory } from '../../../src/storage/blobs/disk/blobs-directory.ts'
+import { DiskBlobsDirectory } from '../../../src/storage/blobs/disk/blobs-directory.ts'
 import { openDiskBlobs } from '../../../src/storage/blobs/disk/disk-blobs.ts'
 import { nodeFiles } from '../../../src/storage/blobs/disk/files.ts'
 import { openVariantRows } from '../../../src/storage/blobs/disk/variant-database.ts'
@@ -98,7 +98,7 @@ test.each(Object.entries(damages))(
     const path = join(directory, 'variants.db')
     await writeFile(path, damage(await readFile(path), below))
 
-    await openDiskBlobsDirectory(directory).writeIdentity('test')
+    await new DiskBlobsDirectory(directory).writeIdentity('test')
     const reasons: string[] = []
     const thread = { onVariantDamage: (reason: string) => void reasons.push(reason) }
     const store = await openDiskBlobs({ directory, inlineSize, thread })

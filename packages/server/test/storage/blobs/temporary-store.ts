@@ -3,7 +3,7 @@ import { mkdtempDisposable, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
-import { openDiskBlobsDirectory } from '../../../src/storage/blobs/disk/blobs-directory.ts'
+import { DiskBlobsDirectory } from '../../../src/storage/blobs/disk/blobs-directory.ts'
 import { openDiskBlobs } from '../../../src/storage/blobs/disk/disk-blobs.ts'
 import type { OpenedStore } from './blob-contract.ts'
 
@@ -26,7 +26,7 @@ export async function temporaryStore(
   const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
   const path = directory.path
   // As the start of a server does.
-  if (options.thread) await openDiskBlobsDirectory(path).writeIdentity('test')
+  if (options.thread) await new DiskBlobsDirectory(path).writeIdentity('test')
   const store = await openDiskBlobs({ directory: path, ...options }).catch(async (error: unknown) => {
     await directory.remove()
     throw error

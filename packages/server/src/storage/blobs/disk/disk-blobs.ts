@@ -3,22 +3,31 @@ import { mkdirSync, openAsBlob, readdirSync, realpathSync, statSync } from 'node
 import { readdir, rm } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
 import { errorCode, Fault, fileTooLarge } from '../../../core/faults.ts'
-import { type ItemId, requireItemId, shardOf } from '../../../core/ids.ts'
-import { createSlab } from '../../../core/slab.ts'
+import { type ItemId, requireItemId, shardOf, type UploadId } from '../../../core/ids.ts'
+import { Slab } from '../../../core/slab.ts'
 import { settleAll } from '../../../core/tasks.ts'
 import type { VariantKey } from '../../../core/variants.ts'
-import { startBatchThread, startOnDemand } from '../../batch-threads.ts'
+import { type BatchThread, OnDemandThread, startBatchThread } from '../../batch-threads.ts'
 import { createDirectories } from '../../durable-files.ts'
 import { isFull, isIoError, isShortage } from '../../sqlite.ts'
-import { type BlobStore, headLength, type IntentLog, type VariantStore } from '../blobs.ts'
+import {
+  type BlobRecovery,
+  type BlobStore,
+  headLength,
+  type IntentLog,
+  type LocalBytes,
+  type OpenBlob,
+  type VariantStore,
+} from '../blobs.ts'
 import { openMemoryBlob, shareContent } from '../memory-blob.ts'
 import type { ReceivedBlob } from '../received-file.ts'
-import { createFileCommitter, openShards } from './blobs-directory.ts'
+import { commitFile, Shards } from './blobs-directory.ts'
 import { DiskPartialUploads } from './disk-partial-uploads.ts'
 import {
   asStorageFault,
   createDirectorySync,
   createSyncedFile,
+  type DirectorySync,
   entryTypeAt,
   type Files,
   ForeignEntry,
@@ -29,14 +38,13 @@ import {
   timeSyncs,
   unlinkIfThere,
 } from './files.ts'
+import { FileReaders, isStored, openStoredFile, requireOwnDirectory } from './stored-files.ts'
 import {
-  createFileReaders,
-  type FileReaders,
-  isStored,
-  openStoredFile,
-  requireOwnDirectory,
-} from './stored-files.ts'
-import { openExistingVariants, type VariantOutput, type VariantRequest } from './variant-database.ts'
+  openExistingVariants,
+  type VariantDatabase,
+  type VariantOutput,
+  type VariantRequest,
+} from './variant-database.ts'
 
 /** Files that one request commits or discards at the same time. With more, too few threads of libuv's pool are left for other requests. */
 const parallelism = 4
@@ -69,136 +77,217 @@ export async function openDiskBlobs(options: {
   const disk = options.files ?? nodeFiles
   const files = onSync ? timeSyncs(disk, onSync) : disk
   const sync = createDirectorySync(files)
+  // The directories are created, and those of the service checked for links. The data directory itself may be a link.
   createDirectories(options.directory)
-  // The data directory itself may be a link.
   const directory = realpathSync(options.directory)
   const temporary = ensureOwnDirectory(directory, 'tmp', files)
-  const owner = options.thread?.owner
-  const newHandle = () => join('tmp', owner === undefined ? randomUUID() : `${owner}.${randomUUID()}`)
   const uploads = ensureOwnDirectory(directory, 'uploads', files)
   const root = ensureOwnDirectory(directory, 'blobs', files)
   requireSameFileSystem(root, temporary, uploads)
   syncDirectoryNow(files, directory)
-  const shards = openShards(root, files, sync, options.thread !== undefined)
+  const shards = new Shards({ root, files, sync, hasIdentity: options.thread !== undefined })
 
-  const received = ({ handle }: { handle: string }) => join(directory, handle)
-  const variantRows = options.thread
-    ? createVariantThread(directory, options.thread.onVariantDamage ?? (() => undefined))
-    : openDirectVariants(directory)
-  const readers = options.thread ? createFileReaders() : null
-  const variants = createDiskVariants({
+  // What stores each kind of file.
+  const temporaries = new TemporaryFiles(directory, options.thread?.owner)
+  const database = options.thread
+    ? new VariantThread(directory, options.thread.onVariantDamage ?? (() => undefined))
+    : new DirectVariants(directory)
+  const readers = options.thread ? new FileReaders() : null
+  const variants = new DiskVariants({
     root: join(directory, 'variants'),
     pictures: root,
-    newTemporaryPath: () => received({ handle: newHandle() }),
+    temporaries,
     files,
-    database: variantRows,
+    database,
     readers,
     inlineSize: options.inlineSize ?? 0,
   })
-  const commitFile = createFileCommitter({ shards, files, sync })
+  return new DiskBlobs({
+    ...{ root, files, sync, shards, temporaries, database, readers, variants },
+    partialUploads: new DiskPartialUploads({ directory: uploads, shards, files, sync }),
+    intents: options.intents ?? null,
+  })
+}
 
-  const { intents } = options
-  async function removeTemporary(owner?: string): Promise<number> {
-    const names = readdirSync(temporary).filter((name) => owner === undefined || name.startsWith(`${owner}.`))
-    for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
-    return names.length
-  }
+interface DiskParts {
+  readonly root: string
+  readonly files: Files
+  readonly sync: DirectorySync
+  readonly shards: Shards
+  readonly temporaries: TemporaryFiles
+  readonly database: Pick<VariantRequests, 'close'>
+  /** The threads of a server that open files; null in a command. */
+  readonly readers: FileReaders | null
+  readonly variants: DiskVariants
+  readonly partialUploads: DiskPartialUploads
+  readonly intents: IntentLog | null
+}
 
-  const commits = createSlab<Promise<void>>()
+class DiskBlobs implements BlobStore {
+  readonly partialUploads: DiskPartialUploads
+  readonly variants: DiskVariants
+  readonly recovery: BlobRecovery
+  readonly removalsAtOnce = removalsAtOnce
+  readonly #parts: DiskParts
+  readonly #commits = new Slab<Promise<void>>()
   /** Received files whose commit has begun. */
-  const begun = new WeakSet<ReceivedBlob>()
+  readonly #begun = new WeakSet<ReceivedBlob>()
 
-  async function commit(blobs: readonly ReceivedBlob[]): Promise<void> {
-    for (const blob of blobs) begun.add(blob)
-    await intents?.record(blobs.map(({ id }) => id))
-    for (const result of await settleAll(blobs, parallelism, (blob) => commitFile(received(blob), blob.id)))
-      if (result.status === 'rejected') throw asStorageFault(result.reason)
+  constructor(parts: DiskParts) {
+    this.#parts = parts
+    this.partialUploads = parts.partialUploads
+    this.variants = parts.variants
+    this.recovery = new DiskRecovery(parts)
   }
 
-  async function remove(id: ItemId): Promise<void> {
+  async receive(id: ItemId, source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob> {
+    const { files, temporaries } = this.#parts
+    const handle = temporaries.newHandle()
+    return { id, handle, ...(await receiveFile(files, temporaries.pathOf(handle), source, limit)) }
+  }
+
+  peek(blob: ReceivedBlob): Promise<Blob> {
+    return openAsBlob(this.#pathOf(blob))
+  }
+
+  async openReceived(blob: ReceivedBlob): Promise<OpenBlob> {
+    const opened = await openStoredFile(this.#pathOf(blob), async () => true)
+    if (opened === null) throw new Error('received bytes are missing')
+    return opened
+  }
+
+  async share(blob: ReceivedBlob): Promise<LocalBytes> {
+    return shareContent({ type: 'file', path: this.#pathOf(blob) })
+  }
+
+  async commit(blobs: readonly ReceivedBlob[]): Promise<void> {
+    const committed = this.#commitAll(blobs)
+    const key = this.#commits.add(committed)
+    await committed.finally(() => this.#commits.remove(key))
+  }
+
+  async #commitAll(blobs: readonly ReceivedBlob[]): Promise<void> {
+    for (const blob of blobs) this.#begun.add(blob)
+    await this.#parts.intents?.record(blobs.map(({ id }) => id))
+    const results = await settleAll(blobs, parallelism, (blob) =>
+      commitFile(this.#parts, this.#pathOf(blob), blob.id),
+    )
+    for (const result of results) if (result.status === 'rejected') throw asStorageFault(result.reason)
+  }
+
+  async discard(blobs: readonly ReceivedBlob[]): Promise<void> {
+    const results = await settleAll(blobs, parallelism, (blob) => this.#discardOne(blob))
+    const discarded = blobs.filter((blob, at) => this.#begun.has(blob) && results[at]?.status === 'fulfilled')
+    if (discarded.length > 0)
+      await this.#parts.intents?.clear(discarded.map(({ id }) => id)).catch(() => undefined)
+  }
+
+  /** A commit that fails after the rename removes the blob itself. If that failed too, `remove` repeats it. */
+  async #discardOne(blob: ReceivedBlob): Promise<void> {
+    await unlinkIfThere(this.#parts.files, this.#pathOf(blob))
+    if (this.#begun.has(blob)) await this.remove(blob.id)
+  }
+
+  async open(id: ItemId, wholeUpTo = 0): Promise<OpenBlob | null> {
+    const { root, shards, readers } = this.#parts
+    if (readers)
+      return readers.open({
+        ...{ root, shard: shardOf(id), name: id },
+        ...{ hasIdentity: true, wholeUpTo, required: null },
+      })
+    const shard = shards.directory(id)
+    const opened = await openStoredFile(join(shard, id), () => shards.exists(shard))
+    if (opened === null) shards.requireIdentity()
+    return opened
+  }
+
+  async remove(id: ItemId): Promise<void> {
+    const { files, shards, sync } = this.#parts
     const shard = shards.directory(id)
     if (await shards.exists(shard)) {
       await unlinkIfThere(files, join(shard, id))
       // Also if there was no file: the process that unlinked it may have ended before its sync.
       await sync(shard)
     }
-    await variants.remove(id)
+    await this.variants.remove(id)
   }
 
-  // A commit that fails after the rename removes the blob itself. If that failed too, `remove` repeats it.
-  async function discard(blob: ReceivedBlob): Promise<void> {
-    await unlinkIfThere(files, received(blob))
-    if (begun.has(blob)) await remove(blob.id)
+  removeInterrupted(id: ItemId): Promise<void> {
+    return this.remove(id)
   }
 
-  const partialUploads = new DiskPartialUploads({ directory: uploads, shards, files, sync })
+  async isReachable(): Promise<boolean> {
+    try {
+      this.#parts.shards.requireIdentity()
+      return true
+    } catch {
+      return false
+    }
+  }
 
-  return {
-    partialUploads,
-    variants,
-    recovery: { matchUploads: (matched) => partialUploads.matchUploads(matched), removeTemporary },
+  async checkWrites(): Promise<void> {
+    const { files, temporaries } = this.#parts
+    const path = temporaries.newPath()
+    await createSyncedFile(files, path, (file) => file.write(Uint8Array.of(1)))
+    await files.unlink(path)
+  }
 
-    async receive(id, source, limit) {
-      const handle = newHandle()
-      return { id, handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
-    },
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#commits.values())
+    await this.#parts.readers?.close()
+    await this.#parts.database.close()
+  }
 
-    peek: (blob) => openAsBlob(received(blob)),
-    async openReceived(blob) {
-      const opened = await openStoredFile(received(blob), async () => true)
-      if (opened === null) throw new Error('received bytes are missing')
-      return opened
-    },
-    share: async (blob) => shareContent({ type: 'file', path: received(blob) }),
+  #pathOf({ handle }: ReceivedBlob): string {
+    return this.#parts.temporaries.pathOf(handle)
+  }
+}
 
-    async commit(blobs) {
-      const committed = commit(blobs)
-      const key = commits.add(committed)
-      await committed.finally(() => commits.remove(key))
-    },
+class DiskRecovery implements BlobRecovery {
+  readonly #parts: Pick<DiskParts, 'temporaries' | 'partialUploads'>
 
-    async discard(blobs) {
-      const results = await settleAll(blobs, parallelism, discard)
-      const discarded = blobs.filter((blob, at) => begun.has(blob) && results[at]?.status === 'fulfilled')
-      if (discarded.length > 0) await intents?.clear(discarded.map(({ id }) => id)).catch(() => undefined)
-    },
+  constructor(parts: Pick<DiskParts, 'temporaries' | 'partialUploads'>) {
+    this.#parts = parts
+  }
 
-    async open(id: ItemId, wholeUpTo = 0) {
-      if (readers)
-        return readers.open({
-          ...{ root, shard: shardOf(id), name: id },
-          ...{ hasIdentity: true, wholeUpTo, required: null },
-        })
-      const shard = shards.directory(id)
-      const opened = await openStoredFile(join(shard, id), () => shards.exists(shard))
-      if (opened === null) shards.requireIdentity()
-      return opened
-    },
+  matchUploads(matched: Parameters<BlobRecovery['matchUploads']>[0]): Promise<Map<UploadId, number>> {
+    return this.#parts.partialUploads.matchUploads(matched)
+  }
 
-    remove,
-    removalsAtOnce,
-    removeInterrupted: remove,
+  removeTemporary(owner?: string): Promise<number> {
+    return this.#parts.temporaries.removeAll(owner)
+  }
+}
 
-    async isReachable() {
-      try {
-        shards.requireIdentity()
-        return true
-      } catch {
-        return false
-      }
-    },
+/** The files in `tmp/`. A handle is the path of one inside the data directory. */
+class TemporaryFiles {
+  readonly #directory: string
+  /** What the names of new files begin with. */
+  readonly #prefix: string
 
-    async checkWrites() {
-      const path = received({ handle: newHandle() })
-      await createSyncedFile(files, path, (file) => file.write(Uint8Array.of(1)))
-      await files.unlink(path)
-    },
+  constructor(directory: string, owner: string | undefined) {
+    this.#directory = directory
+    this.#prefix = owner === undefined ? '' : `${owner}.`
+  }
 
-    async close() {
-      await Promise.allSettled(commits.values())
-      await readers?.close()
-      await variantRows.close()
-    },
+  newHandle(): string {
+    return join('tmp', this.#prefix + randomUUID())
+  }
+
+  pathOf(handle: string): string {
+    return join(this.#directory, handle)
+  }
+
+  newPath(): string {
+    return this.pathOf(this.newHandle())
+  }
+
+  /** Removes all files, or those of an owner. Returns how many. */
+  async removeAll(owner?: string): Promise<number> {
+    const temporary = this.pathOf('tmp')
+    const names = readdirSync(temporary).filter((name) => owner === undefined || name.startsWith(`${owner}.`))
+    for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
+    return names.length
   }
 }
 
@@ -271,41 +360,47 @@ async function writeAndHash(
  * was stored before the limit changed is read where it is. Creates database and directories on demand, so an operator can
  * remove all variants at any time.
  */
-function createDiskVariants(parts: {
-  readonly root: string
-  /** The root of the blobs, which contains the pictures. */
-  readonly pictures: string
-  /** A path for a new temporary file. */
-  readonly newTemporaryPath: () => string
-  readonly files: Files
-  readonly database: Pick<VariantRequests, 'run'>
-  /** The threads of a server that open files; null in a command. */
-  readonly readers: Pick<FileReaders, 'open'> | null
-  /** Bytes of the largest variant that is stored in `variants.db`. */
-  readonly inlineSize: number
-}): VariantStore {
-  const { root, pictures, newTemporaryPath, files, database, readers, inlineSize } = parts
-  const nameOf = (id: ItemId, key: VariantKey) => `${requireItemId(id)}.${key}`
-  const directoryOf = (id: ItemId) => join(root, shardOf(id))
-  const pathOf = (id: ItemId, key: VariantKey) => join(directoryOf(id), nameOf(id, key))
+class DiskVariants implements VariantStore {
+  readonly #parts: DiskVariantParts
 
-  /** Throws ForeignEntry if the shard, or the root, is not a directory. */
-  async function exists(shard: string): Promise<boolean> {
-    for (const path of [root, shard]) {
-      const found = entryTypeAt(files, path)
-      if (found === 'nothing') return false
-      if (found !== 'directory') throw new ForeignEntry(`${path} is not a directory`)
-    }
-    return true
+  constructor(parts: DiskVariantParts) {
+    this.#parts = parts
   }
 
-  async function ensure(shard: string): Promise<void> {
-    if (await exists(shard)) return
-    for (const path of [root, shard]) await files.mkdir(path, 0o700).catch(ignoreExisting)
+  async store(id: ItemId, key: VariantKey, bytes: Uint8Array): Promise<void> {
+    const { inlineSize, database } = this.#parts
+    if (bytes.byteLength > inlineSize) return this.#storeFile(id, key, bytes)
+    await database.run({ kind: 'store', name: variantName(id, key), bytes })
   }
 
-  async function storeFile(id: ItemId, key: VariantKey, bytes: Uint8Array): Promise<void> {
-    const path = newTemporaryPath()
+  async open(
+    id: ItemId,
+    key: VariantKey,
+    { pictureSize, wholeUpTo = 0 }: { readonly pictureSize?: number; readonly wholeUpTo?: number } = {},
+  ) {
+    const { root, pictures, database, readers } = this.#parts
+    const [name, shard] = [variantName(id, key), shardOf(id)]
+    const required = pictureSize === undefined ? null : { root: pictures, shard, name: id, size: pictureSize }
+    const bytes = await database.run({ kind: 'read', name, required }).catch(nullIfUnreadable)
+    if (bytes) return openMemoryBlob(bytes)
+    if (readers) return readers.open({ root, shard, name, hasIdentity: false, wholeUpTo, required })
+    if (required !== null && !isStored(required)) return null
+    const directory = join(root, shard)
+    return openStoredFile(join(directory, name), () => this.#exists(directory))
+  }
+
+  async remove(id: ItemId): Promise<void> {
+    const { root, database, files } = this.#parts
+    const directory = join(root, shardOf(id))
+    await database.run({ kind: 'remove', id })
+    if (!(await this.#exists(directory))) return
+    for (const name of await readdir(directory))
+      if (name.startsWith(`${id}.`)) await unlinkIfThere(files, join(directory, name))
+  }
+
+  async #storeFile(id: ItemId, key: VariantKey, bytes: Uint8Array): Promise<void> {
+    const { root, files, temporaries } = this.#parts
+    const path = temporaries.newPath()
     try {
       const file = await files.create(path)
       try {
@@ -315,40 +410,46 @@ function createDiskVariants(parts: {
       } finally {
         await file.close()
       }
-      await ensure(directoryOf(id))
-      await files.rename(path, pathOf(id, key))
+      const directory = join(root, shardOf(id))
+      await this.#ensure(directory)
+      await files.rename(path, join(directory, variantName(id, key)))
     } catch (error) {
       await files.unlink(path).catch(() => undefined)
       throw error
     }
   }
 
-  return {
-    async store(id, key, bytes) {
-      if (bytes.byteLength > inlineSize) return storeFile(id, key, bytes)
-      await database.run({ kind: 'store', name: nameOf(id, key), bytes })
-    },
+  async #ensure(shard: string): Promise<void> {
+    if (await this.#exists(shard)) return
+    for (const path of [this.#parts.root, shard])
+      await this.#parts.files.mkdir(path, 0o700).catch(ignoreExisting)
+  }
 
-    async open(id, key, { pictureSize, wholeUpTo = 0 } = {}) {
-      const [name, shard] = [nameOf(id, key), shardOf(id)]
-      const required =
-        pictureSize === undefined ? null : { root: pictures, shard, name: id, size: pictureSize }
-      const bytes = await database.run({ kind: 'read', name, required }).catch(nullIfUnreadable)
-      if (bytes) return openMemoryBlob(bytes)
-      if (readers) return readers.open({ root, shard, name, hasIdentity: false, wholeUpTo, required })
-      if (required !== null && !isStored(required)) return null
-      return openStoredFile(pathOf(id, key), () => exists(directoryOf(id)))
-    },
-
-    async remove(id) {
-      const directory = directoryOf(id)
-      await database.run({ kind: 'remove', id })
-      if (!(await exists(directory))) return
-      for (const name of await readdir(directory))
-        if (name.startsWith(`${id}.`)) await unlinkIfThere(files, join(directory, name))
-    },
+  /** Throws ForeignEntry if the shard, or the root, is not a directory. */
+  async #exists(shard: string): Promise<boolean> {
+    for (const path of [this.#parts.root, shard]) {
+      const found = entryTypeAt(this.#parts.files, path)
+      if (found === 'nothing') return false
+      if (found !== 'directory') throw new ForeignEntry(`${path} is not a directory`)
+    }
+    return true
   }
 }
+
+interface DiskVariantParts {
+  readonly root: string
+  /** The root of the blobs, which contains the pictures. */
+  readonly pictures: string
+  readonly temporaries: Pick<TemporaryFiles, 'newPath'>
+  readonly files: Files
+  readonly database: Pick<VariantRequests, 'run'>
+  /** The threads of a server that open files; null in a command. */
+  readonly readers: Pick<FileReaders, 'open'> | null
+  /** Bytes of the largest variant that is stored in `variants.db`. */
+  readonly inlineSize: number
+}
+
+const variantName = (id: ItemId, key: VariantKey): string => `${requireItemId(id)}.${key}`
 
 /** Variants in a database that the disk cannot read are rendered again. */
 function nullIfUnreadable(error: unknown): VariantOutput {
@@ -369,41 +470,52 @@ interface VariantRequests {
 }
 
 /** For commands: on this thread. */
-function openDirectVariants(directory: string): VariantRequests {
-  const variants = openExistingVariants(directory)
-  return {
-    async run(request) {
-      const [outcome] = variants.apply([request])
-      if (outcome === undefined) return null
-      if ('error' in outcome) throw outcome.error
-      return outcome.output
-    },
-    async close() {
-      variants.close()
-    },
+class DirectVariants implements VariantRequests {
+  readonly #variants: VariantDatabase
+
+  constructor(directory: string) {
+    this.#variants = openExistingVariants(directory)
+  }
+
+  async run(request: VariantRequest): Promise<VariantOutput> {
+    const [outcome] = this.#variants.apply([request])
+    if (outcome === undefined) return null
+    if ('error' in outcome) throw outcome.error
+    return outcome.output
+  }
+
+  async close(): Promise<void> {
+    this.#variants.close()
   }
 }
 
-/**
- * For the server: a worker thread runs all requests that have arrived together. `onDamage` receives the reason why all variants
- * were lost.
- */
-function createVariantThread(directory: string, onDamage: (reason: string) => void): VariantRequests {
-  // The extension is .ts in the sources and .js in the published build.
-  const file = new URL(`./variant-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = startOnDemand((onFailure) =>
-    startBatchThread<VariantRequest, VariantOutput, string | null>({
-      file,
-      name: 'variants',
-      workerData: { directory },
-      onReport(damage) {
-        if (damage !== null) onDamage(damage)
-      },
-      onFailure,
-    }),
-  )
-  return {
-    run: (request) => new Promise((resolve, reject) => thread.send(request, { resolve, reject })),
-    close: thread.close,
+// The extension is .ts in the sources and .js in the published build.
+const variantThread = new URL(`./variant-thread${extname(import.meta.url)}`, import.meta.url)
+
+/** For the server: a worker thread runs all requests that have arrived together. */
+class VariantThread implements VariantRequests {
+  readonly #thread: Pick<BatchThread<VariantRequest, VariantOutput>, 'send' | 'close'>
+
+  /** `onDamage` receives the reason why all variants were lost. */
+  constructor(directory: string, onDamage: (reason: string) => void) {
+    this.#thread = new OnDemandThread((onFailure) =>
+      startBatchThread<VariantRequest, VariantOutput, string | null>({
+        file: variantThread,
+        name: 'variants',
+        workerData: { directory },
+        onReport: (damage) => {
+          if (damage !== null) onDamage(damage)
+        },
+        onFailure,
+      }),
+    )
+  }
+
+  run(request: VariantRequest): Promise<VariantOutput> {
+    return new Promise((resolve, reject) => this.#thread.send(request, { resolve, reject }))
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 }

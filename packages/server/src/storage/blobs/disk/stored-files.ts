@@ -1,9 +1,10 @@
 import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
 import { basename, extname, join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { errorCode, Fault, itemUnknown } from '../../../core/faults.ts'
 import { type BatchThread, startBatchThread } from '../../batch-threads.ts'
 import { hasLittleMemory } from '../../memory.ts'
-import { BlobTruncatedError, type OpenBlob } from '../blobs.ts'
+import { BlobTruncatedError, type LocalBytes, type OpenBlob } from '../blobs.ts'
 import { openMemoryBlob, shareContent, streamRange } from '../memory-blob.ts'
 import { entryTypeAt, type Files, ForeignEntry, nodeFiles } from './files.ts'
 
@@ -85,35 +86,47 @@ export function openRegularFile(path: string): FileDescriptor | null {
   }
 }
 
-function toBlob(file: FileDescriptor | null, path: string): OpenBlob | null {
-  if (file === null) return null
-  const { descriptor, size } = file
-  const content = { type: 'file', path } as const
-  let reading: Promise<void> | null = null
-  let closing: Promise<void> | null = null
+const toBlob = (file: FileDescriptor | null, path: string): OpenBlob | null =>
+  file === null ? null : new FileBlob(file, path)
 
-  // The number of a closed descriptor may be reused, so a read in progress must end first.
-  const closeAfterRead = async (): Promise<void> => {
-    await reading?.catch(() => undefined)
-    closeSync(descriptor)
+/** Bytes of an open file. */
+class FileBlob implements OpenBlob {
+  readonly size: number
+  readonly content: { readonly type: 'file'; readonly path: string }
+  readonly #descriptor: number
+  #reading: Promise<void> | null = null
+  #closing: Promise<void> | null = null
+
+  constructor({ descriptor, size }: FileDescriptor, path: string) {
+    this.size = size
+    this.content = { type: 'file', path }
+    this.#descriptor = descriptor
   }
 
-  const blob: OpenBlob = {
-    size,
-    content,
-    share: async () => shareContent(content),
-    read(into, position) {
-      if (closing) throw new Error('read after close')
-      reading = readWhole(descriptor, into, position)
-      return reading
-    },
-    stream: (start, end) => streamRange(blob, start, end),
-    close() {
-      closing ??= closeAfterRead()
-      return closing
-    },
+  async share(): Promise<LocalBytes> {
+    return shareContent(this.content)
   }
-  return blob
+
+  read(into: Uint8Array, position: number): Promise<void> {
+    if (this.#closing) throw new Error('read after close')
+    this.#reading = readWhole(this.#descriptor, into, position)
+    return this.#reading
+  }
+
+  stream(start: number, end: number): Readable {
+    return streamRange(this, start, end)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#closeAfterRead()
+    return this.#closing
+  }
+
+  /** The number of a closed descriptor may be reused, so a read in progress must end first. */
+  async #closeAfterRead(): Promise<void> {
+    await this.#reading?.catch(() => undefined)
+    closeSync(this.#descriptor)
+  }
 }
 
 function openDescriptor(path: string): number | null {
@@ -161,13 +174,6 @@ const maxThreads = hasLittleMemory ? 1 : 4
 /** The maximum number of files that a thread is given at once. It reads them in turn, so a slow file delays at most three others. */
 const maxBatch = 4
 
-export interface FileReaders {
-  /** Opens or reads a file in one of the threads. Null if nothing is stored under the name. Throws Fault as `BlobStore.open`. */
-  open(file: FileToRead): Promise<OpenBlob | null>
-  /** Finishes the pending reads. */
-  close(): Promise<void>
-}
-
 interface Pending {
   readonly file: FileToRead
   readonly resolve: (output: ReadFile) => void
@@ -180,85 +186,89 @@ interface Reader {
   pending: number
 }
 
+// The extension is .ts in the sources and .js in the published build.
+const readerThread = new URL(`./file-reader-thread${extname(import.meta.url)}`, import.meta.url)
+
 /**
  * Threads that read stored files, so that a slow disk delays no other request. An idle thread takes an equal share of the
  * waiting reads; while all threads are busy, another one is started. A thread that has ended unexpectedly gets no further reads.
  */
-export function createFileReaders(): FileReaders {
-  let readers: readonly Reader[] = []
-  const waiting: Pending[] = []
-  let starting: Promise<void> | null = null
-  let isClosing = false
+export class FileReaders {
+  #readers: readonly Reader[] = []
+  readonly #waiting: Pending[] = []
+  #starting: Promise<void> | null = null
+  #isClosing = false
 
-  function dispatch(): void {
-    for (const reader of readers) if (reader.pending === 0) give(reader)
-    if (waiting.length > 0 && readers.length < maxThreads) starting ??= start()
+  /** Opens or reads a file in one of the threads. Null if nothing is stored under the name. Throws Fault as `BlobStore.open`. */
+  async open(file: FileToRead): Promise<OpenBlob | null> {
+    const found = await this.#read(file)
+    return found instanceof Uint8Array
+      ? openMemoryBlob(found)
+      : toBlob(found, join(file.root, file.shard, file.name))
   }
 
-  function give(reader: Reader): void {
-    const share = Math.min(maxBatch, Math.ceil(waiting.length / readers.length))
-    for (const { file, resolve, reject } of waiting.splice(0, share)) {
+  /** Finishes the pending reads. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    await this.#starting
+    await Promise.all(this.#readers.map(({ thread }) => thread.close()))
+  }
+
+  #read(file: FileToRead): Promise<ReadFile> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosing) return reject(new Fault('shutting-down', 'The service is stopping.'))
+      this.#waiting.push({ file, resolve, reject })
+      this.#dispatch()
+    })
+  }
+
+  #dispatch(): void {
+    for (const reader of this.#readers) if (reader.pending === 0) this.#give(reader)
+    if (this.#waiting.length > 0 && this.#readers.length < maxThreads) this.#starting ??= this.#start()
+  }
+
+  /** Sends the reader its share of the waiting reads. */
+  #give(reader: Reader): void {
+    const share = Math.min(maxBatch, Math.ceil(this.#waiting.length / this.#readers.length))
+    for (const { file, resolve, reject } of this.#waiting.splice(0, share)) {
       reader.pending += 1
-      const done = () => {
-        reader.pending -= 1
-        if (reader.pending === 0) dispatch()
-      }
       reader.thread.send(file, {
-        resolve(output) {
-          done()
+        resolve: (output) => {
+          this.#finish(reader)
           resolve(output)
         },
-        reject(error) {
-          done()
+        reject: (error) => {
+          this.#finish(reader)
           reject(error)
         },
       })
     }
   }
 
-  async function start(): Promise<void> {
+  #finish(reader: Reader): void {
+    reader.pending -= 1
+    if (reader.pending === 0) this.#dispatch()
+  }
+
+  async #start(): Promise<void> {
     try {
-      // The extension is .ts in the sources and .js in the published build.
-      const file = new URL(`./file-reader-thread${extname(import.meta.url)}`, import.meta.url)
       const thread = await startBatchThread<FileToRead, ReadFile, null>({
-        file,
+        file: readerThread,
         name: 'file-reader',
         workerData: null,
         onReport: () => undefined,
-        onFailure() {
-          readers = readers.filter((reader) => reader.thread !== thread)
+        onFailure: () => {
+          this.#readers = this.#readers.filter((reader) => reader.thread !== thread)
         },
       })
-      readers = [...readers, { thread, pending: 0 }]
+      this.#readers = [...this.#readers, { thread, pending: 0 }]
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(String(error))
       // If other threads run, they take the waiting reads.
-      if (readers.length === 0) for (const { reject } of waiting.splice(0)) reject(failure)
+      if (this.#readers.length === 0) for (const { reject } of this.#waiting.splice(0)) reject(failure)
     } finally {
-      starting = null
+      this.#starting = null
     }
-    dispatch()
-  }
-
-  const read = (file: FileToRead) =>
-    new Promise<ReadFile>((resolve, reject) => {
-      if (isClosing) return reject(new Fault('shutting-down', 'The service is stopping.'))
-      waiting.push({ file, resolve, reject })
-      dispatch()
-    })
-
-  return {
-    async open(file) {
-      const found = await read(file)
-      return found instanceof Uint8Array
-        ? openMemoryBlob(found)
-        : toBlob(found, join(file.root, file.shard, file.name))
-    },
-
-    async close() {
-      isClosing = true
-      await starting
-      await Promise.all(readers.map(({ thread }) => thread.close()))
-    },
+    this.#dispatch()
   }
 }

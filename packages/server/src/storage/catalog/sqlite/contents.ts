@@ -2,10 +2,10 @@ import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import {
   lowerOwnPriority,
+  OnDemandThread,
   type Outcome,
   serveBatches,
   startBatchThread,
-  startOnDemand,
 } from '../../batch-threads.ts'
 import type { ContentId } from '../records.ts'
 import { bytes } from '../statements.ts'
@@ -37,7 +37,7 @@ export function openDirectContentReader(db: DatabaseSync): ContentReader {
 export function createContentReaderThread(directory: string): ContentReader {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./content-reader-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = startOnDemand((onFailure) =>
+  const thread = new OnDemandThread((onFailure) =>
     startBatchThread<ContentId, Content, null>({
       file,
       name: 'content-reader',
@@ -48,7 +48,7 @@ export function createContentReaderThread(directory: string): ContentReader {
   )
   return {
     read: (id) => new Promise((resolve, reject) => thread.send(id, { resolve, reject })),
-    close: thread.close,
+    close: () => thread.close(),
   }
 }
 

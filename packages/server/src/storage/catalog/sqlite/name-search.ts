@@ -2,10 +2,10 @@ import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import {
   lowerOwnPriority,
+  OnDemandThread,
   type Outcome,
   serveBatches,
   startBatchThread,
-  startOnDemand,
 } from '../../batch-threads.ts'
 import { hasLittleMemory } from '../../memory.ts'
 import type { Bounds } from '../item-scan.ts'
@@ -49,7 +49,7 @@ export function openDirectNameSearches(db: DatabaseSync): NameSearches {
 export function createNameSearchThread(directory: string): NameSearches {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./name-search-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = startOnDemand((onFailure) =>
+  const thread = new OnDemandThread((onFailure) =>
     startBatchThread<NameSearch, ItemRows, null>({
       file,
       name: 'name-search',
@@ -65,7 +65,7 @@ export function createNameSearchThread(directory: string): NameSearches {
         search.selection.bucketId,
         () => new Promise((resolve, reject) => thread.send(search, { resolve, reject })),
       ),
-    close: thread.close,
+    close: () => thread.close(),
   }
 }
 
