@@ -91,8 +91,8 @@ export async function openBlobs(
       ...(thread && { inlineSize, thread }),
     })
   }
-  const { openS3Blobs } = await import('./blobs/s3/s3-blobs.ts')
-  return openS3Blobs({ location: blobsUrl, ...(logs && { logs }) })
+  const { S3Blobs } = await import('./blobs/s3/s3-blobs.ts')
+  return new S3Blobs({ location: blobsUrl, ...(logs && { logs }) })
 }
 
 /** For a migration into this store. The items of all bytes exist already, so an interruption leaves no bytes without an item. */
@@ -215,8 +215,8 @@ export async function openBlobsDirectory({
     const { DiskBlobsDirectory } = await import('./blobs/disk/blobs-directory.ts')
     return new DiskBlobsDirectory(data)
   }
-  const { openS3Directory } = await import('./blobs/s3/s3-blobs.ts')
-  return openS3Directory(blobsUrl)
+  const { S3Directory } = await import('./blobs/s3/s3-blobs.ts')
+  return new S3Directory(blobsUrl)
 }
 
 /** Where the service uses the space of this machine. */

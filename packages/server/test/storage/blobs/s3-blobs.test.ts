@@ -5,7 +5,7 @@ import { newItemId } from '../../../src/core/ids.ts'
 import { createIntentSweep, intentLog } from '../../../src/items/blob-deletion.ts'
 import { PartialUploadLost } from '../../../src/storage/blobs/blobs.ts'
 import { HeldIntents, type Part, PartMemory } from '../../../src/storage/blobs/s3/object-uploads.ts'
-import { createS3PartialUploads } from '../../../src/storage/blobs/s3/s3-partial-uploads.ts'
+import { S3PartialUploads } from '../../../src/storage/blobs/s3/s3-partial-uploads.ts'
 import { partLog } from '../../../src/uploads/resumable-uploads.ts'
 import { inBlobStore, newBucket, newItem } from '../catalog/samples.ts'
 import { chunksOf, describeBlobStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
@@ -184,7 +184,7 @@ describe('S3', () => {
       const order: string[] = []
       const log = partLog(catalog)
       const memory = new PartMemory()
-      const partialUploads = createS3PartialUploads({
+      const partialUploads = new S3PartialUploads({
         ...{ calls, prefix: location.prefix, onComplete: () => undefined },
         intents: new HeldIntents(intentLog(catalog)),
         memory: {

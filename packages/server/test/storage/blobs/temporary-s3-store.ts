@@ -5,7 +5,7 @@ import type { S3Location } from '../../../src/core/storage-urls.ts'
 import { intentLog } from '../../../src/items/blob-deletion.ts'
 import type { BlobStore } from '../../../src/storage/blobs/blobs.ts'
 import { createS3Clients, ObjectCalls, type Timeouts } from '../../../src/storage/blobs/s3/object-calls.ts'
-import { openS3Blobs } from '../../../src/storage/blobs/s3/s3-blobs.ts'
+import { S3Blobs } from '../../../src/storage/blobs/s3/s3-blobs.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
 import { partLog } from '../../../src/uploads/resumable-uploads.ts'
@@ -42,7 +42,7 @@ export async function temporaryS3Store(
   }
   const catalog = await openSqliteCatalog({ directory: tempDirectory(), writer: 'direct' })
   const logs = { intents: intentLog(catalog, options.lifetime), parts: partLog(catalog) }
-  const open = () => openS3Blobs({ location, logs, ...(options.timeouts && { timeouts: options.timeouts }) })
+  const open = () => new S3Blobs({ location, logs, ...(options.timeouts && { timeouts: options.timeouts }) })
   const store = await open()
   const others: BlobStore[] = []
   const clients = createS3Clients({ ...location, endpoint: ceph.endpoint })

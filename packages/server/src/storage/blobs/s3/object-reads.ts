@@ -16,18 +16,22 @@ import type { ObjectCalls } from './object-calls.ts'
 
 type Calls = Pick<ObjectCalls, 'get' | 'head' | 'signUrl' | 'timeouts'>
 
-/** As `BlobStore.open`. `share` makes a whole object available to other processes. */
+/** The objects of a store, and what makes them available to other processes. */
+export interface ObjectSources {
+  readonly calls: Calls
+  readonly shares: Pick<ObjectShares, 'share'>
+}
+
+/** As `BlobStore.open`. */
 export async function openObject(
-  {
-    calls,
-    share,
-  }: { readonly calls: Calls; readonly share: (key: string, size: number) => Promise<LocalBytes> },
+  sources: ObjectSources,
   key: string,
   wholeUpTo: number,
 ): Promise<OpenBlob | null> {
+  const { calls } = sources
   const found = wholeUpTo > 0 ? await openSmall(calls, key, wholeUpTo) : await calls.head(key)
   if (found === null) return null
-  return typeof found === 'number' ? remoteBlob({ calls, share }, key, found) : openMemoryBlob(found)
+  return typeof found === 'number' ? new RemoteBlob(sources, key, found) : openMemoryBlob(found)
 }
 
 /** The bytes of an object of up to `wholeUpTo` bytes, or the size of a larger one. */
@@ -48,22 +52,39 @@ async function openSmall(calls: Calls, key: string, wholeUpTo: number): Promise<
   return bytes
 }
 
-function remoteBlob({ calls, share }: Parameters<typeof openObject>[0], key: string, size: number): OpenBlob {
-  return {
-    size,
-    content: {
+/** An object that is read in ranges. */
+class RemoteBlob implements OpenBlob {
+  readonly size: number
+  readonly content: OpenBlob['content']
+  readonly #store: ObjectSources
+  readonly #key: string
+
+  constructor(store: ObjectSources, key: string, size: number) {
+    const { calls } = store
+    this.size = size
+    this.content = {
       type: 'object',
       stream: (start, end) => streamObject(calls, key, start, end),
       signUrl: (headers, lifetime) => calls.signUrl(key, headers, lifetime),
-    },
-    share: () => share(key, size),
-    read: (into, position) => {
-      if (position + into.byteLength > size) throw new BlobTruncatedError('a blob ended before its size')
-      return readRange(calls, key, position, into)
-    },
-    stream: (start, end) => Readable.from(readObject(calls, key, start, end), { objectMode: false }),
-    close: async () => undefined,
+    }
+    this.#store = store
+    this.#key = key
   }
+
+  share(): Promise<LocalBytes> {
+    return this.#store.shares.share(this.#key, this.size)
+  }
+
+  read(into: Uint8Array, position: number): Promise<void> {
+    if (position + into.byteLength > this.size) throw new BlobTruncatedError('a blob ended before its size')
+    return readRange(this.#store.calls, this.#key, position, into)
+  }
+
+  stream(start: number, end: number): Readable {
+    return Readable.from(readObject(this.#store.calls, this.#key, start, end), { objectMode: false })
+  }
+
+  async close(): Promise<void> {}
 }
 
 /**
@@ -303,62 +324,75 @@ const maxShared = 256 * 1024 * 1024
 /** Objects that are shared at the same time; others wait. */
 const maxShares = 8
 
-/** Downloads the first `length` bytes of an object of `size` bytes for other processes. Throws Fault `variant-unavailable` if they are too many, `overloaded` if there is no space for them, and `media-unknown` if the object was removed. */
-export type ShareObject = (key: string, size: number, length?: number) => Promise<LocalBytes>
+/** Makes objects available to other processes of this machine. */
+export class ObjectShares {
+  readonly #calls: Pick<ObjectCalls, 'get' | 'timeouts'>
+  #shared = 0
+  readonly #waiting: (() => void)[] = []
 
-export function createShareObject(calls: Pick<ObjectCalls, 'get' | 'timeouts'>): ShareObject {
-  let shared = 0
-  const waiting: (() => void)[] = []
-
-  async function turn(): Promise<void> {
-    if (shared < maxShares) shared += 1
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-  }
-  function endTurn(): void {
-    const next = waiting.shift()
-    if (next) next()
-    else shared -= 1
+  constructor(calls: Pick<ObjectCalls, 'get' | 'timeouts'>) {
+    this.#calls = calls
   }
 
-  async function inFile(key: string, length: number): Promise<{ path: string; directory: string }> {
-    const directory = await createTemporaryDirectory().catch((error: unknown) => {
-      throw asTemporaryFault(error)
-    })
-    const path = join(directory, 'picture')
-    try {
-      await pipeline(readObject(calls, key, 0, length - 1), createWriteStream(path, { mode: 0o600 }))
-      return { path, directory }
-    } catch (error) {
-      await rm(directory, { recursive: true, force: true })
-      throw asTemporaryFault(error)
-    }
-  }
-
-  return async (key, size, length = size) => {
+  /**
+   * Downloads the first `length` bytes of an object of `size` bytes. Throws Fault `variant-unavailable` if they are too many,
+   * `overloaded` if there is no space for them, and `media-unknown` if the object was removed.
+   */
+  async share(key: string, size: number, length: number = size): Promise<LocalBytes> {
     const wanted = Math.min(size, length)
     const isWhole = wanted === size
     if (wanted > maxShared) throw new Fault('variant-unavailable', 'The picture is too large to be decoded.')
-    await turn()
+    await this.#takeSlot()
     let directory: string | null = null
     let isShared = true
     const release = async () => {
       if (!isShared) return
       isShared = false
-      endTurn()
+      this.#releaseSlot()
       if (directory !== null) await rm(directory, { recursive: true, force: true })
     }
     try {
       if (wanted > maxMemory) {
-        const file = await inFile(key, wanted)
+        const file = await downloadFile(this.#calls, key, wanted)
         directory = file.directory
         return { content: { type: 'file', path: file.path }, isWhole, release }
       }
       const bytes = Buffer.allocUnsafeSlow(wanted)
-      await readRange(calls, key, 0, bytes)
+      await readRange(this.#calls, key, 0, bytes)
       return { content: { type: 'bytes', bytes }, isWhole, release }
     } catch (error) {
       await release()
       throw error instanceof BlobRemovedError ? itemUnknown() : error
     }
+  }
+
+  async #takeSlot(): Promise<void> {
+    if (this.#shared < maxShares) this.#shared += 1
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  }
+
+  #releaseSlot(): void {
+    const next = this.#waiting.shift()
+    if (next) next()
+    else this.#shared -= 1
+  }
+}
+
+/** Downloads the first `length` bytes of an object into a temporary directory of its own. */
+async function downloadFile(
+  calls: Pick<ObjectCalls, 'get' | 'timeouts'>,
+  key: string,
+  length: number,
+): Promise<{ path: string; directory: string }> {
+  const directory = await createTemporaryDirectory().catch((error: unknown) => {
+    throw asTemporaryFault(error)
+  })
+  const path = join(directory, 'picture')
+  try {
+    await pipeline(readObject(calls, key, 0, length - 1), createWriteStream(path, { mode: 0o600 }))
+    return { path, directory }
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true })
+    throw asTemporaryFault(error)
   }
 }
