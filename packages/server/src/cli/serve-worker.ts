@@ -1,7 +1,7 @@
 import closeWithGrace from 'close-with-grace'
 import { readConfig } from '../service/config.ts'
 import type { ReloadableSettings } from '../service/reload.ts'
-import { openParentChannel, startWorker } from '../service/worker.ts'
+import { ParentChannel, startWorker } from '../service/worker.ts'
 import type { FromWorker, ToWorker } from '../service/worker-messages.ts'
 import { explainFailure } from './explain-failure.ts'
 import {
@@ -27,7 +27,7 @@ const send = (message: FromWorker): void => {
 const { config } = readConfig()
 const { log, requestLog } = openServiceLog(config)
 logProcessWarnings(log)
-const parent = openParentChannel(send)
+const parent = new ParentChannel(send)
 const failed = new AbortController()
 let worker: Awaited<ReturnType<typeof startWorker>> | null = null
 /** Settings of a reload during the start. */

@@ -1,6 +1,7 @@
 import type { Issuer } from '../access/issuer-users.ts'
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
 import { verifyTokenOperation } from '../access/token-operations.ts'
+import type { UploadId } from '../core/ids.ts'
 import { createVariantList } from '../core/variants.ts'
 import { BytesCache, cachedBytesOperations, type OpenBytes } from '../downloads/bytes-cache.ts'
 import { headersMemory } from '../downloads/bytes-routes.ts'
@@ -121,7 +122,7 @@ export function createOperations(
       createUpload: createUploadOperation(uploading),
       appendUpload: appendUploadOperation(uploading),
       removeUpload: removeUploadOperation(uploading),
-      waitForWriter: locks.waitForWriter,
+      waitForWriter: (id: UploadId) => locks.waitForWriter(id),
     },
     webhooks: new WebhookOperations({
       catalog,

@@ -21,7 +21,7 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 import { lockWorker, spacePlaces } from '../storage/engines.ts'
 import { hasLittleMemory } from '../storage/memory.ts'
 import { createSpaceReader, FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
-import { createUploadLocks, type SharedLocks, shareUploadLocks } from '../uploads/upload-locks.ts'
+import { OwnUploadLocks, type SharedLocks, SharedUploadLocks } from '../uploads/upload-locks.ts'
 import { boundConfig, corsOriginsOf } from './bound-config.ts'
 import type { Config } from './config.ts'
 import {
@@ -119,8 +119,8 @@ export async function startService(
     const space = openSpace(context)
 
     // What one process of the service does alone, before it handles requests and while it does.
-    const ownLocks = createUploadLocks()
-    const locks = shared === null ? ownLocks : shareUploadLocks(shared.locks)
+    const ownLocks = new OwnUploadLocks()
+    const locks = shared === null ? ownLocks : new SharedUploadLocks(shared.locks)
     if (shared === null) {
       await recoverData(context, data)
       await settleData(context, data)
@@ -138,7 +138,7 @@ export async function startService(
       hasRoom: () => space.hasRoom(),
     })
     closers.add('the processes of pictures', pictures.close)
-    closers.add('resumable uploads', locks.allReleased)
+    closers.add('resumable uploads', () => locks.allReleased())
 
     // The operations. The port is bound before, because URLs in responses contain it where MEDIABUCKET_PORT is 0.
     const bound = await openPort(context)

@@ -1,4 +1,6 @@
 import type { Logger } from 'pino'
+import type { UploadId } from '../core/ids.ts'
+import type { SharedLocks } from '../uploads/upload-locks.ts'
 import type { Config } from './config.ts'
 import { type RequestLog, type SharedParts, startService } from './start.ts'
 import { type FromWorker, Replies, type ToWorker, WorkerCounts } from './worker-messages.ts'
@@ -22,14 +24,8 @@ export const startWorker = (
   return startService(workerSettings(config, port), log, {
     requestLog,
     onFailure,
-    shared: { ...parent, owner },
+    shared: { counts: parent.counts, locks: parent.locks, readMetrics: () => parent.readMetrics(), owner },
   })
-}
-
-/** What the parent does for a worker. */
-export interface ParentChannel extends Omit<SharedParts, 'owner'> {
-  /** Handles a message of the parent about locks, counts or metrics. Returns false for any other message. */
-  receive(message: ToWorker): boolean
 }
 
 /** An upload of this worker that has a lock or waits for it. */
@@ -39,71 +35,93 @@ interface Claimant {
   isStalled(): boolean
 }
 
-export function openParentChannel(send: (message: FromWorker) => void): ParentChannel {
-  const claimants = new Map<number, Claimant>()
-  let lastClaim = 0
-  const writerReplies = new Replies<void>()
-  const metricsReplies = new Replies<string>()
-  const counts = new WorkerCounts((changes) => send({ kind: 'counts', changes }))
+/** What the parent does for a worker. */
+export class ParentChannel implements Omit<SharedParts, 'owner'> {
+  readonly counts: WorkerCounts
+  readonly locks: ParentLocks
+  readonly #send: (message: FromWorker) => void
+  readonly #metricsReplies = new Replies<string>()
 
-  return {
-    counts,
-    locks: {
-      async acquire(id, { abort, isStalled }) {
-        lastClaim += 1
-        const claim = lastClaim
-        const { promise, resolve } = Promise.withResolvers<void>()
-        claimants.set(claim, { granted: resolve, abort, isStalled })
-        send({ kind: 'claim-lock', claim, id })
-        await promise
-        return {
-          release() {
-            claimants.delete(claim)
-            send({ kind: 'release-lock', claim })
-          },
-        }
+  constructor(send: (message: FromWorker) => void) {
+    this.#send = send
+    this.locks = new ParentLocks(send)
+    this.counts = new WorkerCounts((changes) => send({ kind: 'counts', changes }))
+  }
+
+  async readMetrics(): Promise<string> {
+    const { request, reply } = this.#metricsReplies.expect()
+    this.#send({ kind: 'read-metrics', request })
+    return reply
+  }
+
+  /** Handles a message of the parent about locks, counts or metrics. Returns false for any other message. */
+  receive(message: ToWorker): boolean {
+    switch (message.kind) {
+      case 'counts':
+        this.counts.receive(message.changes)
+        return true
+      case 'metrics-text':
+        this.#metricsReplies.resolve(message.request, message.text)
+        return true
+      default:
+        return this.locks.receive(message)
+    }
+  }
+}
+
+/** The locks of uploads, which the parent grants. */
+class ParentLocks implements SharedLocks {
+  readonly #send: (message: FromWorker) => void
+  readonly #claimants = new Map<number, Claimant>()
+  #lastClaim = 0
+  readonly #writerReplies = new Replies<void>()
+
+  constructor(send: (message: FromWorker) => void) {
+    this.#send = send
+  }
+
+  async acquire(id: UploadId, { abort, isStalled }: Omit<Claimant, 'granted'>): Promise<{ release(): void }> {
+    this.#lastClaim += 1
+    const claim = this.#lastClaim
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#claimants.set(claim, { granted: resolve, abort, isStalled })
+    this.#send({ kind: 'claim-lock', claim, id })
+    await promise
+    return {
+      release: () => {
+        this.#claimants.delete(claim)
+        this.#send({ kind: 'release-lock', claim })
       },
-      async waitForWriter(id) {
-        const { request, reply } = writerReplies.expect()
-        send({ kind: 'wait-for-writer', request, id })
-        await reply
-      },
-    },
+    }
+  }
 
-    async readMetrics() {
-      const { request, reply } = metricsReplies.expect()
-      send({ kind: 'read-metrics', request })
-      return reply
-    },
+  async waitForWriter(id: UploadId): Promise<void> {
+    const { request, reply } = this.#writerReplies.expect()
+    this.#send({ kind: 'wait-for-writer', request, id })
+    await reply
+  }
 
-    receive(message) {
-      switch (message.kind) {
-        case 'lock-granted':
-          claimants.get(message.claim)?.granted()
-          return true
-        case 'abort-lock':
-          claimants.get(message.claim)?.abort()
-          return true
-        case 'abort-stalled-lock': {
-          const claimant = claimants.get(message.claim)
-          const aborted = claimant?.isStalled() === true
-          if (aborted) claimant.abort()
-          send({ kind: 'stalled-lock-aborted', request: message.request, aborted })
-          return true
-        }
-        case 'counts':
-          counts.receive(message.changes)
-          return true
-        case 'writer-waited':
-          writerReplies.resolve(message.request, undefined)
-          return true
-        case 'metrics-text':
-          metricsReplies.resolve(message.request, message.text)
-          return true
-        default:
-          return false
+  receive(message: ToWorker): boolean {
+    switch (message.kind) {
+      case 'lock-granted':
+        this.#claimants.get(message.claim)?.granted()
+        return true
+      case 'abort-lock':
+        this.#claimants.get(message.claim)?.abort()
+        return true
+      case 'abort-stalled-lock': {
+        const claimant = this.#claimants.get(message.claim)
+        const aborted = claimant?.isStalled() === true
+        if (aborted) claimant.abort()
+        this.#send({ kind: 'stalled-lock-aborted', request: message.request, aborted })
+        return true
       }
-    },
+      case 'writer-waited':
+        this.#writerReplies.resolve(message.request, undefined)
+        return true
+      default:
+        return false
+    }
   }
 }
 

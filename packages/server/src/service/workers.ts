@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { ExplainedError } from '../core/faults.ts'
+import type { UploadId } from '../core/ids.ts'
 import { resolvesWithin } from '../core/tasks.ts'
 import { Metrics } from '../http/metrics.ts'
 import { deleteBlobs } from '../items/blob-deletion.ts'
-import { createUploadLockTable, shareUploadLocks, type UploadLockTable } from '../uploads/upload-locks.ts'
+import { type SharedLocks, SharedUploadLocks, UploadLockTable } from '../uploads/upload-locks.ts'
 import { urlSettings } from './bound-config.ts'
 import type { Config } from './config.ts'
 import {
@@ -61,7 +62,7 @@ export async function startWorkers(
     await recoverData(context, data)
     await settleData(context, data)
     const remover = startRemovals(context, data)
-    const locks = createUploadLockTable()
+    const locks = new UploadLockTable()
     const space = openSpace(context)
     let reloaded = reloadableOf(config)
     metrics.watchReadiness(
@@ -98,7 +99,7 @@ export async function startWorkers(
     closers.add('the workers', () => pool.stop())
     const address = await pool.start()
     startExpirySweeps(context, data, {
-      locks: { hold: shareUploadLocks(directLocks(locks)).hold, isHeld: locks.isHeld },
+      locks: new ParentUploadLocks(locks),
       remover,
     })
     startWebhooks(context, data, urlSettings(config, address.port))
@@ -129,11 +130,33 @@ async function cleanUpAfter(
   }
 }
 
-/** The locks, for requests of the parent. */
-const directLocks = (table: UploadLockTable): Parameters<typeof shareUploadLocks>[0] => ({
-  acquire(id, { abort, isStalled }) {
+/** The locks of all workers, as the parent sees them, which knows all holders. */
+class ParentUploadLocks extends SharedUploadLocks {
+  readonly #table: UploadLockTable
+
+  constructor(table: UploadLockTable) {
+    super(new TableLocks(table))
+    this.#table = table
+  }
+
+  isHeld(id: UploadId): boolean {
+    return this.#table.isHeld(id)
+  }
+}
+
+class TableLocks implements SharedLocks {
+  readonly #table: UploadLockTable
+
+  constructor(table: UploadLockTable) {
+    this.#table = table
+  }
+
+  acquire(
+    id: UploadId,
+    { abort, isStalled }: Parameters<SharedLocks['acquire']>[1],
+  ): ReturnType<SharedLocks['acquire']> {
     const granted = Promise.withResolvers<void>()
-    const claim = table.claim(id, {
+    const claim = this.#table.claim(id, {
       granted: granted.resolve,
       abort,
       async abortIfStalled() {
@@ -143,9 +166,12 @@ const directLocks = (table: UploadLockTable): Parameters<typeof shareUploadLocks
       },
     })
     return granted.promise.then(() => claim)
-  },
-  waitForWriter: table.waitForWriter,
-})
+  }
+
+  waitForWriter(id: UploadId): Promise<void> {
+    return this.#table.waitForWriter(id)
+  }
+}
 
 /** Milliseconds before a worker that ended within `shortLife` is restarted for the first time; doubled for each further restart. */
 const firstDelay = 250

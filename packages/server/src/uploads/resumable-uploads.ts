@@ -8,7 +8,7 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant } from '../storage/catalog/records.ts'
 import type { NewUpload, Upload } from '../storage/catalog/uploads.ts'
 import type { FreeSpace } from './space.ts'
-import type { AllUploadLocks, UploadLocks } from './upload-locks.ts'
+import type { OwnUploadLocks, UploadLocks } from './upload-locks.ts'
 
 /** What the client says about the file. */
 type UploadRequest = Pick<NewUpload, 'length' | 'metadata' | 'filename' | 'declaredType'>
@@ -226,7 +226,7 @@ async function removeItemOf(
 
 type ExpiryParts = RemoveUploadParts & {
   readonly catalog: Pick<Catalog, 'expiredUploads' | 'forgetRequests'>
-  readonly locks: Pick<AllUploadLocks, 'hold' | 'isHeld'>
+  readonly locks: Pick<OwnUploadLocks, 'hold' | 'isHeld'>
   readonly now: () => number
   readonly isStopping?: () => boolean
 }

@@ -29,11 +29,6 @@ export interface UploadLocks {
   allReleased(): Promise<void>
 }
 
-/** The locks of a process that knows all holders. */
-export interface AllUploadLocks extends UploadLocks {
-  isHeld(id: UploadId): boolean
-}
-
 interface Holder {
   readonly released: Promise<void>
   readonly abort: AbortController
@@ -44,63 +39,73 @@ interface Holder {
 /** Milliseconds. */
 const lockGrace = 1_000
 
-export function createUploadLocks({ grace = lockGrace } = {}): AllUploadLocks {
+/** The locks of a process that knows all holders. */
+export class OwnUploadLocks implements UploadLocks {
+  readonly #grace: number
   /** The holder of each lock, or the last request that waits for it. */
-  const holders = new Map<UploadId, Holder>()
+  readonly #holders = new Map<UploadId, Holder>()
 
-  async function* watched(holder: Holder, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  constructor({ grace = lockGrace } = {}) {
+    this.#grace = grace
+  }
+
+  async hold<T>(id: UploadId, work: (lock: UploadLock) => Promise<T>): Promise<T> {
+    const previous = this.#holders.get(id)
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const holder: Holder = { released, abort: new AbortController(), waitingSince: null }
+    this.#holders.set(id, holder)
     try {
-      holder.waitingSince = performance.now()
-      for await (const bytes of source) {
-        holder.waitingSince = null
-        yield bytes
-        holder.waitingSince = performance.now()
+      if (previous && !(await this.#isReleased(previous))) {
+        previous.abort.abort()
+        await previous.released
       }
+      return await work({
+        signal: holder.abort.signal,
+        watch: (source) => watchedBy(holder, source),
+        isStalled: () => this.#isStalled(holder),
+      })
     } finally {
-      holder.waitingSince = null
+      if (this.#holders.get(id) === holder) this.#holders.delete(id)
+      release()
     }
   }
 
-  const isStalled = ({ waitingSince }: Holder): boolean =>
-    waitingSince !== null && performance.now() - waitingSince >= grace
+  async waitForWriter(id: UploadId): Promise<void> {
+    const holder = this.#holders.get(id)
+    if (!holder || (await this.#isReleased(holder)) || !this.#isStalled(holder)) return
+    holder.abort.abort()
+    await holder.released
+  }
+
+  isHeld(id: UploadId): boolean {
+    return this.#holders.has(id)
+  }
+
+  async allReleased(): Promise<void> {
+    while (this.#holders.size > 0)
+      await Promise.all([...this.#holders.values()].map(({ released }) => released))
+  }
+
+  #isStalled({ waitingSince }: Holder): boolean {
+    return waitingSince !== null && performance.now() - waitingSince >= this.#grace
+  }
 
   /** False when the holder still has the lock after the grace period. */
-  const isReleased = ({ released }: Holder): Promise<boolean> => resolvesWithin(released, grace)
+  #isReleased({ released }: Holder): Promise<boolean> {
+    return resolvesWithin(released, this.#grace)
+  }
+}
 
-  return {
-    async hold(id, work) {
-      const previous = holders.get(id)
-      const { promise: released, resolve: release } = Promise.withResolvers<void>()
-      const holder: Holder = { released, abort: new AbortController(), waitingSince: null }
-      holders.set(id, holder)
-      try {
-        if (previous && !(await isReleased(previous))) {
-          previous.abort.abort()
-          await previous.released
-        }
-        return await work({
-          signal: holder.abort.signal,
-          watch: (source) => watched(holder, source),
-          isStalled: () => isStalled(holder),
-        })
-      } finally {
-        if (holders.get(id) === holder) holders.delete(id)
-        release()
-      }
-    },
-
-    async waitForWriter(id) {
-      const holder = holders.get(id)
-      if (!holder || (await isReleased(holder)) || !isStalled(holder)) return
-      holder.abort.abort()
-      await holder.released
-    },
-
-    isHeld: (id) => holders.has(id),
-
-    async allReleased() {
-      while (holders.size > 0) await Promise.all([...holders.values()].map(({ released }) => released))
-    },
+async function* watchedBy(holder: Holder, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    holder.waitingSince = performance.now()
+    for await (const bytes of source) {
+      holder.waitingSince = null
+      yield bytes
+      holder.waitingSince = performance.now()
+    }
+  } finally {
+    holder.waitingSince = null
   }
 }
 
@@ -117,29 +122,33 @@ export interface SharedLocks {
 }
 
 /** Locks that exclude the requests of this process and of the other processes. */
-export function shareUploadLocks(shared: SharedLocks): UploadLocks {
-  const local = createUploadLocks()
-  return {
-    hold: (id, work) =>
-      local.hold(id, async (lock) => {
-        const takenOver = new AbortController()
-        const lease = await shared.acquire(id, {
-          abort: () => takenOver.abort(),
-          isStalled: lock.isStalled,
-        })
-        try {
-          return await work({ ...lock, signal: AbortSignal.any([lock.signal, takenOver.signal]) })
-        } finally {
-          lease.release()
-        }
-      }),
+export class SharedUploadLocks implements UploadLocks {
+  readonly #shared: SharedLocks
+  readonly #own = new OwnUploadLocks()
 
-    async waitForWriter(id) {
-      if (local.isHeld(id)) await local.waitForWriter(id)
-      else await shared.waitForWriter(id)
-    },
+  constructor(shared: SharedLocks) {
+    this.#shared = shared
+  }
 
-    allReleased: local.allReleased,
+  hold<T>(id: UploadId, work: (lock: UploadLock) => Promise<T>): Promise<T> {
+    return this.#own.hold(id, async ({ signal, watch, isStalled }) => {
+      const takenOver = new AbortController()
+      const lease = await this.#shared.acquire(id, { abort: () => takenOver.abort(), isStalled })
+      try {
+        return await work({ watch, isStalled, signal: AbortSignal.any([signal, takenOver.signal]) })
+      } finally {
+        lease.release()
+      }
+    })
+  }
+
+  async waitForWriter(id: UploadId): Promise<void> {
+    if (this.#own.isHeld(id)) await this.#own.waitForWriter(id)
+    else await this.#shared.waitForWriter(id)
+  }
+
+  allReleased(): Promise<void> {
+    return this.#own.allReleased()
   }
 }
 
@@ -156,61 +165,65 @@ interface Claim {
   release(): void
 }
 
-/** The locks of uploads that several processes share. The rules are those of UploadLocks. */
-export interface UploadLockTable {
-  /** Calls `granted` when the lock is free, in the order of the calls. */
-  claim(id: UploadId, claimant: Claimant): Claim
-  /** As UploadLocks.waitForWriter. */
-  waitForWriter(id: UploadId): Promise<void>
-  isHeld(id: UploadId): boolean
-}
-
 interface Entry {
   readonly claimant: Claimant
   readonly released: Promise<void>
 }
 
-export function createUploadLockTable({ grace = lockGrace } = {}): UploadLockTable {
+/** The locks of uploads that several processes share. The rules are those of UploadLocks. */
+export class UploadLockTable {
+  readonly #grace: number
   /** The claims of each upload. The first one holds the lock. */
-  const queues = new Map<UploadId, Entry[]>()
+  readonly #queues = new Map<UploadId, Entry[]>()
+
+  constructor({ grace = lockGrace } = {}) {
+    this.#grace = grace
+  }
+
+  /** Calls `granted` when the lock is free, in the order of the calls. */
+  claim(id: UploadId, claimant: Claimant): Claim {
+    const queue = this.#queues.get(id) ?? []
+    this.#queues.set(id, queue)
+    const { promise: released, resolve } = Promise.withResolvers<void>()
+    const entry = { claimant, released }
+    if (queue.push(entry) === 1) claimant.granted()
+    else void this.#takeOver(queue, entry)
+    return {
+      release: () => {
+        if (this.#remove(id, queue, entry)) resolve()
+      },
+    }
+  }
+
+  /** As UploadLocks.waitForWriter. */
+  async waitForWriter(id: UploadId): Promise<void> {
+    const last = this.#queues.get(id)?.at(-1)
+    if (last === undefined || (await resolvesWithin(last.released, this.#grace))) return
+    if (await last.claimant.abortIfStalled()) await last.released
+  }
+
+  isHeld(id: UploadId): boolean {
+    return this.#queues.has(id)
+  }
 
   /** Aborts the claim before this one after the grace period, until this one is the first. */
-  async function takeOver(queue: readonly Entry[], entry: Entry): Promise<void> {
+  async #takeOver(queue: readonly Entry[], entry: Entry): Promise<void> {
     for (let index = queue.indexOf(entry); index > 0; index = queue.indexOf(entry)) {
       const previous = queue[index - 1]
-      if (previous === undefined || (await resolvesWithin(previous.released, grace))) continue
+      if (previous === undefined || (await resolvesWithin(previous.released, this.#grace))) continue
       if (!queue.includes(entry)) return
       previous.claimant.abort()
       await previous.released
     }
   }
 
-  return {
-    claim(id, claimant) {
-      const queue = queues.get(id) ?? []
-      queues.set(id, queue)
-      const { promise: released, resolve } = Promise.withResolvers<void>()
-      const entry = { claimant, released }
-      if (queue.push(entry) === 1) claimant.granted()
-      else void takeOver(queue, entry)
-      return {
-        release() {
-          const index = queue.indexOf(entry)
-          if (index === -1) return
-          queue.splice(index, 1)
-          resolve()
-          if (queue.length === 0) queues.delete(id)
-          else if (index === 0) queue[0]?.claimant.granted()
-        },
-      }
-    },
-
-    async waitForWriter(id) {
-      const last = queues.get(id)?.at(-1)
-      if (last === undefined || (await resolvesWithin(last.released, grace))) return
-      if (await last.claimant.abortIfStalled()) await last.released
-    },
-
-    isHeld: (id) => queues.has(id),
+  /** Grants the lock to the next claim. False if the claim was removed before. */
+  #remove(id: UploadId, queue: Entry[], entry: Entry): boolean {
+    const index = queue.indexOf(entry)
+    if (index === -1) return false
+    queue.splice(index, 1)
+    if (queue.length === 0) this.#queues.delete(id)
+    else if (index === 0) queue[0]?.claimant.granted()
+    return true
   }
 }

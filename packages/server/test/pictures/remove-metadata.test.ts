@@ -18,7 +18,7 @@ import { received } from '../../src/storage/blobs/received-file.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { createFileReceivers } from '../../src/uploads/received-files.ts'
 import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'
-import { createUploadLocks } from '../../src/uploads/upload-locks.ts'
+import { OwnUploadLocks } from '../../src/uploads/upload-locks.ts'
 import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
 import { temporaryS3Store } from '../storage/blobs/temporary-s3-store.ts'
 import { unlimited } from '../uploads/temporary-media.ts'
@@ -145,7 +145,7 @@ test('X2, X4 a resumable upload to an S3 store leaves only the object without me
   try {
     const append = appendUploadOperation({
       ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
-      ...{ measurePicture: async () => null, locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
+      ...{ measurePicture: async () => null, locks: new OwnUploadLocks(), expiry: 3_600_000, now: Date.now },
       ...{ onStored: null, space: unlimited },
       readTaken: () => null,
       removeMetadata: removeMetadataOperation({

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { stateFiles, uploadStates } from '../../../cli/src/upload-state.ts'
 import { newItemId } from '../../src/core/ids.ts'
 import { DiskBlobsDirectory } from '../../src/storage/blobs/disk/blobs-directory.ts'
-import { openServerVariants } from '../../src/storage/blobs/disk/variant-database.ts'
+import { ServerVariants } from '../../src/storage/blobs/disk/variant-database.ts'
 import {
   acquireBackupHold,
   acquireDataLock,
@@ -46,7 +46,7 @@ async function storeState(directory: string): Promise<void> {
 }
 
 function storeVariant(directory: string): void {
-  const variants = openServerVariants(directory, () => undefined)
+  const variants = new ServerVariants(directory, () => undefined)
   const [outcome] = variants.apply([
     { kind: 'store', name: `${newItemId()}.thumb-1`, bytes: Buffer.from('thumbnail') },
   ])

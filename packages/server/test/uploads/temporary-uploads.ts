@@ -9,7 +9,7 @@ import {
   removeExpiredUploads,
   removeUploadOperation,
 } from '../../src/uploads/resumable-uploads.ts'
-import { createUploadLocks } from '../../src/uploads/upload-locks.ts'
+import { OwnUploadLocks } from '../../src/uploads/upload-locks.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
 import { withMethods } from '../with-methods.ts'
 import type { TemporaryData } from './temporary-media.ts'
@@ -22,7 +22,7 @@ export function uploadsOf(
   change: { catalog?: Partial<Catalog>; blobs?: Partial<BlobStore> } = {},
 ) {
   const time = { now: 5_000 }
-  const locks = createUploadLocks()
+  const locks = new OwnUploadLocks()
   const parts = {
     catalog: { ...data.catalog, ...change.catalog },
     blobs: withMethods(data.blobs, change.blobs ?? {}),

@@ -4,7 +4,7 @@ import { service } from '../../src/core/token-rules.ts'
 import type { BlobStore } from '../../src/storage/blobs/blobs.ts'
 import { createFileReceivers } from '../../src/uploads/received-files.ts'
 import { appendUploadOperation } from '../../src/uploads/resumable-chunks.ts'
-import { createUploadLocks } from '../../src/uploads/upload-locks.ts'
+import { OwnUploadLocks } from '../../src/uploads/upload-locks.ts'
 import { chunksOf, readBytes } from '../storage/blobs/blob-contract.ts'
 import { type TemporaryS3Store, temporaryS3Store } from '../storage/blobs/temporary-s3-store.ts'
 import { withMethods } from '../with-methods.ts'
@@ -42,7 +42,7 @@ function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit 
       onStored: null,
       space: unlimited,
     },
-    ...{ locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
+    ...{ locks: new OwnUploadLocks(), expiry: 3_600_000, now: Date.now },
   })
 }
 

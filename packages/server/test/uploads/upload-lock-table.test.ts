@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { until } from '../../../../test/harness/until.ts'
 import { newUploadId } from '../../src/core/ids.ts'
-import { createUploadLockTable } from '../../src/uploads/upload-locks.ts'
+import { UploadLockTable } from '../../src/uploads/upload-locks.ts'
 
 const grace = 50
 
@@ -18,7 +18,7 @@ function process(events: string[], name: string, isStalled = true) {
 }
 
 test('O11 the lock passes in the order of the claims', () => {
-  const table = createUploadLockTable({ grace })
+  const table = new UploadLockTable({ grace })
   const [id, events] = [newUploadId(), [] as string[]]
   const claims = ['a', 'b', 'c'].map((name) => table.claim(id, process(events, name)))
   for (const claim of claims) claim.release()
@@ -27,7 +27,7 @@ test('O11 the lock passes in the order of the claims', () => {
 })
 
 test('O11 after the grace period, a claim aborts the one before it, also if one between them ended', async () => {
-  const table = createUploadLockTable({ grace })
+  const table = new UploadLockTable({ grace })
   const [id, events] = [newUploadId(), [] as string[]]
   const first = table.claim(id, process(events, 'a'))
   const second = table.claim(id, process(events, 'b'))
@@ -41,7 +41,7 @@ test('O11 after the grace period, a claim aborts the one before it, also if one 
 
 test('O11 waiting for a writer aborts it only if it is stalled', async () => {
   for (const isStalled of [true, false]) {
-    const table = createUploadLockTable({ grace })
+    const table = new UploadLockTable({ grace })
     const [id, events] = [newUploadId(), [] as string[]]
     const claim = table.claim(id, process(events, 'a', isStalled))
     const waiting = table.waitForWriter(id)

@@ -40,7 +40,7 @@ import {
 } from './files.ts'
 import { FileReaders, isStored, openStoredFile, requireOwnDirectory } from './stored-files.ts'
 import {
-  openExistingVariants,
+  ExistingVariants,
   type VariantDatabase,
   type VariantOutput,
   type VariantRequest,
@@ -474,7 +474,7 @@ class DirectVariants implements VariantRequests {
   readonly #variants: VariantDatabase
 
   constructor(directory: string) {
-    this.#variants = openExistingVariants(directory)
+    this.#variants = new ExistingVariants(directory)
   }
 
   async run(request: VariantRequest): Promise<VariantOutput> {

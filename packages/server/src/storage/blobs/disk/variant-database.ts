@@ -30,102 +30,62 @@ type Reading = VariantRequest & { readonly kind: 'read' }
 /** The bytes that were read, or null. */
 export type VariantOutput = Uint8Array<ArrayBuffer> | null
 
-export interface VariantDatabase {
+/** Runs requests on `variants.db`. */
+export abstract class VariantDatabase {
+  /** Null if there is no database and none is `needed`. */
+  protected abstract open(needed: boolean): VariantRows | null
+  /** Repairs the database, so that the requests can be repeated. Otherwise throws the error. */
+  protected abstract repair(error: VariantsDamaged): void
+  abstract close(): void
+
   /** Runs the reads in one transaction and the changes in another one. Never throws. */
-  apply(requests: readonly VariantRequest[]): Outcome<VariantOutput>[]
+  apply(requests: readonly VariantRequest[]): Outcome<VariantOutput>[] {
+    const reads = requests.flatMap((request) => (request.kind === 'read' ? [request] : []))
+    const changes = requests.flatMap((request) => (request.kind === 'read' ? [] : [request]))
+    const read = this.#outcomesOf(reads, () => this.#readAll(reads)).values()
+    const changed = this.#outcomesOf(changes, () => this.#changeAll(changes)).values()
+    return requests.map(({ kind }) => {
+      const { value } = kind === 'read' ? read.next() : changed.next()
+      if (value === undefined) throw new RangeError('a request has no outcome')
+      return value
+    })
+  }
+
   /** As VariantRows.releaseSpace. */
-  releaseSpace(): boolean
-  close(): void
-}
-
-/** For commands, which neither create the database without need nor replace a damaged one: a server may be using it. */
-export function openExistingVariants(directory: string): VariantDatabase {
-  let rows: VariantRows | null = null
-  const path = join(directory, variantDatabase)
-  return createVariantDatabase(
-    (needed) => {
-      if (rows === null && (needed || existsSync(path))) rows = openVariantRows(directory)
-      return rows
-    },
-    () => {
-      rows?.close()
-      rows = null
-    },
-  )
-}
-
-/**
- * For the server. Opens the database again after an operator has removed it. Removes a damaged database and creates a new
- * one; `onDamage` receives the reason.
- */
-export function openServerVariants(directory: string, onDamage: (error: Error) => void): VariantDatabase {
-  let rows: VariantRows | null = null
-  const close = () => {
-    rows?.close()
-    rows = null
+  releaseSpace(): boolean {
+    return this.#attempt(() => this.open(false)?.releaseSpace() ?? false)
   }
-  const open = () => {
-    if (rows?.isCurrent()) return rows
-    close()
-    rows = openVariantRows(directory)
-    return rows
-  }
-  const removeFiles = () => {
-    const isReplaced = rows !== null && !rows.isCurrent()
-    close()
-    // Another worker has found the damage too.
-    if (isReplaced) return
-    for (const suffix of ['', '-wal', '-shm'])
-      rmSync(join(directory, `${variantDatabase}${suffix}`), { force: true })
-  }
-  return createVariantDatabase(open, close, (error) => {
-    onDamage(error)
-    removeFiles()
-  })
-}
 
-/**
- * `open` returns null if there is no database and none is `needed`. `onDamage` repairs the database, so that the requests
- * can be repeated.
- */
-function createVariantDatabase(
-  open: (needed: boolean) => VariantRows | null,
-  close: () => void,
-  onDamage?: (error: VariantsDamaged) => void,
-): VariantDatabase {
-  function attempt<T>(work: () => T): T {
+  #attempt<T>(work: () => T): T {
     try {
       return work()
     } catch (error) {
-      if (!(error instanceof VariantsDamaged) || onDamage === undefined) throw error
-      onDamage(error)
+      if (!(error instanceof VariantsDamaged)) throw error
+      this.repair(error)
       return work()
     }
   }
 
   /** One outcome for each request, in a transaction that succeeds or fails as a whole. */
-  function outcomesOf(
-    requests: readonly VariantRequest[],
-    work: () => VariantOutput[],
-  ): Outcome<VariantOutput>[] {
+  #outcomesOf(requests: readonly VariantRequest[], work: () => VariantOutput[]): Outcome<VariantOutput>[] {
     try {
-      return attempt(work).map((output) => ({ output }))
+      return this.#attempt(work).map((output) => ({ output }))
     } catch (error) {
       return requests.map(() => ({ error }))
     }
   }
 
-  function readAll(requests: readonly Reading[]): VariantOutput[] {
-    const rows = open(false)
+  #readAll(requests: readonly Reading[]): VariantOutput[] {
+    const rows = this.open(false)
     if (rows === null) return requests.map(() => null)
-    const read = ({ name, required }: Reading) =>
-      required === null || isStored(required) ? rows.read(name) : null
     // A transaction costs more than one read.
-    return requests.length > 1 ? rows.transaction('BEGIN', () => requests.map(read)) : requests.map(read)
+    return requests.length > 1
+      ? rows.transaction('BEGIN', () => requests.map((request) => readIfRequired(rows, request)))
+      : requests.map((request) => readIfRequired(rows, request))
   }
 
-  function changeAll(requests: readonly Exclude<VariantRequest, { kind: 'read' }>[]): VariantOutput[] {
-    const rows = open(requests.some(({ kind }) => kind === 'store'))
+  #changeAll(requests: readonly Exclude<VariantRequest, { kind: 'read' }>[]): VariantOutput[] {
+    const rows = this.open(requests.some(({ kind }) => kind === 'store'))
     // Most items have no variants. Their removal must not need space on a full disk.
     const changes = requests.filter((request) => request.kind === 'store' || rows?.hasAny(request.id))
     if (rows !== null && changes.length > 0)
@@ -136,21 +96,70 @@ function createVariantDatabase(
       })
     return requests.map(() => null)
   }
+}
 
-  return {
-    apply(requests) {
-      const reads = requests.flatMap((request) => (request.kind === 'read' ? [request] : []))
-      const changes = requests.flatMap((request) => (request.kind === 'read' ? [] : [request]))
-      const read = outcomesOf(reads, () => readAll(reads)).values()
-      const changed = outcomesOf(changes, () => changeAll(changes)).values()
-      return requests.map(({ kind }) => {
-        const { value } = kind === 'read' ? read.next() : changed.next()
-        if (value === undefined) throw new RangeError('a request has no outcome')
-        return value
-      })
-    },
-    releaseSpace: () => attempt(() => open(false)?.releaseSpace() ?? false),
-    close,
+const readIfRequired = (rows: VariantRows, { name, required }: Reading): VariantOutput =>
+  required === null || isStored(required) ? rows.read(name) : null
+
+/** For commands, which neither create the database without need nor replace a damaged one: a server may be using it. */
+export class ExistingVariants extends VariantDatabase {
+  readonly #directory: string
+  #rows: VariantRows | null = null
+
+  constructor(directory: string) {
+    super()
+    this.#directory = directory
+  }
+
+  close(): void {
+    this.#rows?.close()
+    this.#rows = null
+  }
+
+  protected open(needed: boolean): VariantRows | null {
+    if (this.#rows === null && (needed || existsSync(join(this.#directory, variantDatabase))))
+      this.#rows = openVariantRows(this.#directory)
+    return this.#rows
+  }
+
+  protected repair(error: VariantsDamaged): void {
+    throw error
+  }
+}
+
+/** For the server. Opens the database again after an operator has removed it. Removes a damaged database and creates a new one. */
+export class ServerVariants extends VariantDatabase {
+  readonly #directory: string
+  readonly #onDamage: (error: Error) => void
+  #rows: VariantRows | null = null
+
+  /** `onDamage` receives the reason. */
+  constructor(directory: string, onDamage: (error: Error) => void) {
+    super()
+    this.#directory = directory
+    this.#onDamage = onDamage
+  }
+
+  close(): void {
+    this.#rows?.close()
+    this.#rows = null
+  }
+
+  protected open(): VariantRows {
+    if (this.#rows?.isCurrent()) return this.#rows
+    this.close()
+    this.#rows = openVariantRows(this.#directory)
+    return this.#rows
+  }
+
+  protected repair(error: VariantsDamaged): void {
+    this.#onDamage(error)
+    const isReplaced = this.#rows !== null && !this.#rows.isCurrent()
+    this.close()
+    // Another worker has found the damage too.
+    if (isReplaced) return
+    for (const suffix of ['', '-wal', '-shm'])
+      rmSync(join(this.#directory, `${variantDatabase}${suffix}`), { force: true })
   }
 }
 
@@ -160,27 +169,6 @@ export const variantDatabase = 'variants.db'
 /** `variants.db` is damaged, for example by a power failure: it is written without syncs. */
 export class VariantsDamaged extends Error {
   override readonly name = 'VariantsDamaged'
-}
-
-/** The rows of `variants.db`: each is a variant, under the name `<id>.<key>`. All functions throw VariantsDamaged. */
-export interface VariantRows {
-  /** Null if the variant is not stored. */
-  read(name: string): Uint8Array<ArrayBuffer> | null
-  store(name: string, bytes: Uint8Array): void
-  /** Removes all variants of the item. */
-  remove(id: ItemId): void
-  removeOne(name: string): void
-  /** Whether the item has variants. */
-  hasAny(id: ItemId): boolean
-  /** Up to `limit` names after this one, with the sizes of the variants in bytes. */
-  list(after: string, limit: number): { readonly name: string; readonly size: number }[]
-  /** Runs the work in one transaction. `begin` is `BEGIN IMMEDIATE` if it writes. */
-  transaction<T>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', work: () => T): T
-  /** Returns some free pages to the file system if there are many; false if there are few. */
-  releaseSpace(): boolean
-  /** False if the file was removed or replaced since it was opened. */
-  isCurrent(): boolean
-  close(): void
 }
 
 /** Milliseconds that a write waits while another process, such as a command, is writing. */
@@ -197,7 +185,7 @@ export function openVariantRows(directory: string): VariantRows {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) throw new VariantsDamaged('it is a link')
   const db = new DatabaseSync(path, { returnArrays: true, timeout: busyTimeout })
   try {
-    return guarded(() => prepare(db, path))
+    return guarded(() => new VariantRows(db, path))
   } catch (error) {
     db.close()
     throw resultCode(error) === sqliteError
@@ -209,7 +197,84 @@ export function openVariantRows(directory: string): VariantRows {
 /** SQLite's code for SQL that does not fit the tables. */
 const sqliteError = 1
 
-function prepare(db: DatabaseSync, path: string): VariantRows {
+/** The rows of `variants.db`: each is a variant, under the name `<id>.<key>`. All methods throw VariantsDamaged. */
+export class VariantRows {
+  readonly #db: DatabaseSync
+  readonly #path: string
+  readonly #inode: number
+  readonly #statements: ReturnType<typeof prepareStatements>
+
+  constructor(db: DatabaseSync, path: string) {
+    this.#db = db
+    this.#path = path
+    this.#statements = prepareStatements(db)
+    this.#inode = statSync(path).ino
+  }
+
+  /** Null if the variant is not stored. */
+  read(name: string): Uint8Array<ArrayBuffer> | null {
+    return guarded(() => readRow(this.#statements.find, name))
+  }
+
+  store(name: string, bytes: Uint8Array): void {
+    guarded(() => this.#statements.replace.run(name, checksumOf(name, bytes), bytes))
+  }
+
+  /** Removes all variants of the item. */
+  remove(id: ItemId): void {
+    guarded(() => this.#statements.deleteAll.run(id))
+  }
+
+  removeOne(name: string): void {
+    guarded(() => this.#statements.deleteOne.run(name))
+  }
+
+  /** Whether the item has variants. */
+  hasAny(id: ItemId): boolean {
+    return guarded(() => this.#statements.findAny.get(id) !== undefined)
+  }
+
+  /** Up to `limit` names after this one, with the sizes of the variants in bytes. */
+  list(after: string, limit: number): { readonly name: string; readonly size: number }[] {
+    return guarded(() => this.#statements.names.all(after, limit).map(readNameAndSize))
+  }
+
+  /** Runs the work in one transaction. `begin` is `BEGIN IMMEDIATE` if it writes. */
+  transaction<T>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', work: () => T): T {
+    return guarded(() => {
+      this.#db.exec(begin)
+      try {
+        const result = work()
+        this.#db.exec('COMMIT')
+        return result
+      } catch (error) {
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+        throw error
+      }
+    })
+  }
+
+  /** Returns some free pages to the file system if there are many; false if there are few. */
+  releaseSpace(): boolean {
+    return guarded(() => {
+      if (!hasMuchFreeSpace(this.#db)) return false
+      releasePages(this.#db)
+      return true
+    })
+  }
+
+  /** False if the file was removed or replaced since it was opened. */
+  isCurrent(): boolean {
+    return statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#inode
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}
+
+/** Creates the table if it is missing. */
+function prepareStatements(db: DatabaseSync) {
   applyCreationSettings(db)
   // The switch to WAL ignores the busy timeout and fails while another process is switching.
   waitWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
@@ -223,51 +288,21 @@ function prepare(db: DatabaseSync, path: string): VariantRows {
       bytes BLOB NOT NULL
     ) STRICT;
   `)
-  const find = db.prepare('SELECT checksum, bytes FROM variants WHERE name = ?')
-  const replace = db.prepare('INSERT OR REPLACE INTO variants (name, checksum, bytes) VALUES (?, ?, ?)')
-  // The character after `.` is `/`, so this range contains all names that begin with the id and a dot.
-  const deleteAll = db.prepare("DELETE FROM variants WHERE name > ?1 || '.' AND name < ?1 || '/'")
-  const deleteOne = db.prepare('DELETE FROM variants WHERE name = ?')
-  const findAny = db.prepare("SELECT 1 FROM variants WHERE name > ?1 || '.' AND name < ?1 || '/' LIMIT 1")
-  const names = db.prepare('SELECT name, length(bytes) FROM variants WHERE name > ? ORDER BY name LIMIT ?')
-  const inode = statSync(path).ino
-
+  // The character after `.` is `/`, so the ranges contain all names that begin with the id and a dot.
   return {
-    read: (name) => guarded(() => readRow(find, name)),
-    store: (name, bytes) => guarded(() => void replace.run(name, checksumOf(name, bytes), bytes)),
-    remove: (id) => guarded(() => void deleteAll.run(id)),
-    removeOne: (name) => guarded(() => void deleteOne.run(name)),
-    hasAny: (id) => guarded(() => findAny.get(id) !== undefined),
-    list: (after, limit) =>
-      guarded(() =>
-        names.all(after, limit).map((row: unknown) => {
-          const [name, size]: readonly unknown[] = Array.isArray(row) ? row : []
-          if (typeof name !== 'string' || typeof size !== 'number')
-            throw new VariantsDamaged('a row is wrong')
-          return { name, size }
-        }),
-      ),
-    transaction: (begin, work) =>
-      guarded(() => {
-        db.exec(begin)
-        try {
-          const result = work()
-          db.exec('COMMIT')
-          return result
-        } catch (error) {
-          if (db.isTransaction) db.exec('ROLLBACK')
-          throw error
-        }
-      }),
-    releaseSpace: () =>
-      guarded(() => {
-        if (!hasMuchFreeSpace(db)) return false
-        releasePages(db)
-        return true
-      }),
-    isCurrent: () => statSync(path, { throwIfNoEntry: false })?.ino === inode,
-    close: () => db.close(),
+    find: db.prepare('SELECT checksum, bytes FROM variants WHERE name = ?'),
+    replace: db.prepare('INSERT OR REPLACE INTO variants (name, checksum, bytes) VALUES (?, ?, ?)'),
+    deleteAll: db.prepare("DELETE FROM variants WHERE name > ?1 || '.' AND name < ?1 || '/'"),
+    deleteOne: db.prepare('DELETE FROM variants WHERE name = ?'),
+    findAny: db.prepare("SELECT 1 FROM variants WHERE name > ?1 || '.' AND name < ?1 || '/' LIMIT 1"),
+    names: db.prepare('SELECT name, length(bytes) FROM variants WHERE name > ? ORDER BY name LIMIT ?'),
   }
+}
+
+function readNameAndSize(row: unknown): { name: string; size: number } {
+  const [name, size]: readonly unknown[] = Array.isArray(row) ? row : []
+  if (typeof name !== 'string' || typeof size !== 'number') throw new VariantsDamaged('a row is wrong')
+  return { name, size }
 }
 
 function readRow(find: StatementSync, name: string): Uint8Array<ArrayBuffer> | null {
