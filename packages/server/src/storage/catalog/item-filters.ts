@@ -3,7 +3,8 @@ import { type ItemMember, itemPlaces } from './item-columns.ts'
 import { kindNumber, kindNumberOf } from './item-kinds.ts'
 import type { ItemDetails, ItemSelection } from './records.ts'
 
-type Predicate = (item: ItemDetails) => boolean
+/** Whether a selection has an item. */
+export type ItemPredicate = (item: ItemDetails) => boolean
 
 /** The time by which a list has an item, and that `from` and `to` are compared with. */
 export const timeOf = (
@@ -12,7 +13,7 @@ export const timeOf = (
 ): number => (by === 'taken' ? (takenAt ?? createdAt) : createdAt)
 
 /** Filters that are not equal to a member of an item, as predicates. A selection without the filter has no predicate. */
-const predicates: Readonly<Record<string, (selection: ItemSelection) => Predicate>> = {
+const predicates: Readonly<Record<string, (selection: ItemSelection) => ItemPredicate>> = {
   kind({ kind }) {
     const number = kind === null ? null : kindNumber(kind)
     return ({ contentType }) => kindNumberOf(contentType) === number
@@ -53,22 +54,24 @@ export const filtersOf = (selection: ItemSelection): [string, unknown][] =>
 export const filtersAmong = (selection: ItemSelection, names: ReadonlySet<string>): ReadonlySet<string> =>
   new Set(filtersOf(selection).flatMap(([name]) => (names.has(name) ? [name] : [])))
 
-/** The filters of a selection that `compared` lacks. */
-export const otherFilters = (selection: ItemSelection, compared: ReadonlySet<string>): [string, unknown][] =>
-  filtersOf(selection).filter(([name]) => !compared.has(name))
+/** Whether a selection has a filter that `names` lacks. */
+export const hasOtherFilter = (selection: ItemSelection, names: ReadonlySet<string>): boolean =>
+  filtersOf(selection).some(([name]) => !names.has(name))
 
 const isMember = (name: string): name is ItemMember => Object.hasOwn(itemPlaces, name)
 
 /**
- * Returns a function that compares an item with the filters of a selection that `compared` lacks. A filter without a predicate is compared with the
- * member of its name. Throws RangeError if there is none.
+ * Returns a function that compares an item with the filters of a selection that `compared` lacks; null if there are none. A filter without a predicate
+ * is compared with the member of its name. Throws RangeError if there is no such member.
  */
-export function createFilter(selection: ItemSelection, compared: ReadonlySet<string>): Predicate {
-  const others = otherFilters(selection, compared).map(([name, value]): Predicate => {
-    const predicate = Object.hasOwn(predicates, name) ? predicates[name] : undefined
-    if (predicate !== undefined) return predicate(selection)
-    if (!isMember(name)) throw new RangeError(`no search of items knows the filter ${name}`)
-    return (item) => item[name] === value
-  })
-  return (item) => others.every((isWanted) => isWanted(item))
+export function createFilter(selection: ItemSelection, compared: ReadonlySet<string>): ItemPredicate | null {
+  const others = filtersOf(selection)
+    .filter(([name]) => !compared.has(name))
+    .map(([name, value]): ItemPredicate => {
+      const predicate = Object.hasOwn(predicates, name) ? predicates[name] : undefined
+      if (predicate !== undefined) return predicate(selection)
+      if (!isMember(name)) throw new RangeError(`no search of items knows the filter ${name}`)
+      return (item) => item[name] === value
+    })
+  return others.length === 0 ? null : (item) => others.every((isWanted) => isWanted(item))
 }

@@ -7,7 +7,7 @@ import { filtersAmong, timeOf } from './item-filters.ts'
 import { kindExpression, kindNumber, listExpression, listNumber } from './item-kinds.ts'
 import { hasItem, itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
 import type { Part, Source } from './item-scan.ts'
-import type { BucketId, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
+import type { ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
 import {
   all,
   type EngineName,
@@ -61,13 +61,13 @@ interface IndexStatement extends IndexText {
 }
 
 /** What is selected of an item; with the key of its name, if the list is in the order of names. */
-const columnsFor = (by: ItemSelection['by']): string =>
+export const columnsFor = (by: ItemSelection['by']): string =>
   by === 'name' ? `${itemRowColumns}, name_key AS place` : itemRowColumns
 
 /** Where the key of the name is in a row of a list by name. */
 const nameKeyPlace = itemRowColumnCount
 
-const readRowFor =
+export const readRowFor =
   (by: ItemSelection['by']) =>
   (row: Row): ItemRow =>
     by === 'name' ? { ...readItemRow(row), nameKey: text(row, nameKeyPlace) } : readItemRow(row)
@@ -107,6 +107,7 @@ export function createItemSource(
     }
   }
   return {
+    bucketId,
     compared: filtersAmong(selection, itemIndexes[index]),
     isSparse: false,
     open({ expired, now }) {
@@ -272,21 +273,21 @@ function rangeOf(
   return [after?.createdAt ?? start, after?.seq ?? -1, end]
 }
 
-/** Reads the items with these numbers, in their order, for a list `by`. */
+/** Reads those of the items with these numbers that have the kind and the times of a selection, in their order, for a list `by`. */
 export function* readNumbered(
   engine: EngineName,
-  bucketId: BucketId,
+  { bucketId, kind, from, to }: ItemSelection,
   seqs: readonly number[],
   by: ItemSelection['by'],
 ): Query<readonly ItemRow[]> {
   if (seqs.length === 0) return []
   // In this form, PostgreSQL looks each number up, whatever it knows of the bucket.
   const isOne = engine === 'sqlite' ? '= ANY ($2::int8[])' : 'IN (SELECT unnest($2::int8[]))'
+  const isSelected = `created_at >= $3 AND created_at < $4 AND ($5 < 0 OR ${kindExpression} = $5)`
   const rows = yield* all(
-    (row) => readRowFor(by)(row),
-    rowsFrom(columnsFor(by), `seq ${isOne}`),
-    bucketId,
-    seqs,
+    readRowFor(by),
+    rowsFrom(columnsFor(by), `seq ${isOne} AND ${isSelected}`),
+    ...[bucketId, seqs, from ?? firstTime, to ?? endOfTime, kind === null ? -1 : kindNumber(kind)],
   )
   const found = new Map(rows.map((row) => [row.seq, row]))
   return seqs.flatMap((seq) => found.get(seq) ?? [])

@@ -1,7 +1,7 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import { expiredColumn } from './buckets.ts'
-import { createFilter, otherFilters } from './item-filters.ts'
-import type { BucketId, ItemDetails, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
+import type { ItemPredicate } from './item-filters.ts'
+import type { BucketId, ItemDetails, ItemPlace, ItemRow, ItemRows } from './records.ts'
 import { eachEngine, first, integer, type Query } from './statements.ts'
 
 // Every list and search of items is a scan: a source reads the entries of one index in an order, and a filter compares their items.
@@ -55,6 +55,7 @@ export type ReadPart = (after: ItemPlace | null, request: PartRequest) => Query<
 
 /** Reads from an index, in an order. */
 export interface Source {
+  readonly bucketId: BucketId
   /** Filters that all items of the source pass. The others are compared afterwards. */
   readonly compared: ReadonlySet<string>
   /** Whether it may read many entries for one item. */
@@ -72,30 +73,32 @@ const largestBatch = 1_024
 
 const isLive = ({ expiresAt }: ItemDetails, now: number): boolean => expiresAt == null || expiresAt > now
 
-/** Finds up to `limit` items of a selection in the order of the source, as Catalog.items; to be run in one snapshot. */
+/**
+ * Finds up to `limit` items that pass the filter, in the order of the source, as Catalog.items; to be run in one snapshot. The filter is null if the
+ * source compares all filters.
+ */
 export function* scan(
   source: Source,
-  selection: ItemSelection,
+  filter: ItemPredicate | null,
   after: ItemPlace | null,
   limit: number,
   bounds: Bounds,
 ): Query<ItemRows> {
-  const isWanted = createFilter(selection, source.compared)
-  const isComplete = isAnsweredBy(source, selection)
-  const bucket = yield* readBucket(selection.bucketId)
+  const bucket = yield* readBucket(source.bucketId)
   const { revision, expired, now } = bucket
   const opened = source.open(bucket, bounds)
   const read = typeof opened === 'function' ? opened : yield* opened
-  const [firstBatch, largest] = (isComplete && source.batches) || [limit, largestBatch]
+  const [firstBatch, largest] = (filter === null && source.batches) || [limit, largestBatch]
   const rows: ItemRow[] = []
   let place = after
   let left = bounds
   for (let batch = Math.min(firstBatch, largest); ; ) {
     const count = Math.min(batch, left.rows)
-    const wanted = isComplete ? limit - rows.length : count
+    const wanted = filter === null ? limit - rows.length : count
     const part = yield* read(place, { count, wanted, left })
-    const found = part.rows.filter(({ item }) => isLive(item, now) && isWanted(item))
-    rows.push(...found.slice(0, limit - rows.length))
+    for (const row of part.rows)
+      if (rows.length < limit && isLive(row.item, now) && (filter === null || filter(row.item)))
+        rows.push(row)
     if (rows.length === limit || part.last === null) return { revision, expired, rows, examined: null }
     place = part.last
     left = subtract(left, part.cost)
@@ -106,10 +109,6 @@ export function* scan(
     if (part.isFull) batch = Math.min(batch * 4, largest)
   }
 }
-
-/** Whether all items of a source are items of the selection. */
-export const isAnsweredBy = ({ compared }: Source, selection: ItemSelection): boolean =>
-  otherFilters(selection, compared).length === 0
 
 const subtract = (left: Bounds, { rows = 0, numbers = 0, comparisons = 0 }: Partial<Bounds>): Bounds => ({
   rows: left.rows - rows,

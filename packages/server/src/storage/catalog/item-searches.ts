@@ -1,7 +1,7 @@
 import { Fault } from '../../core/faults.ts'
-import { otherFilters } from './item-filters.ts'
+import { createFilter, hasOtherFilter } from './item-filters.ts'
 import { createItemSource, type ItemIndex, itemIndexes, placeOf, readAtOnce } from './item-lists.ts'
-import { type Bounds, isAnsweredBy, type Source, scan } from './item-scan.ts'
+import { type Bounds, type Source, scan } from './item-scan.ts'
 import { createLabelSource } from './label-source.ts'
 import { createNameSource, hasShortNames } from './name-source.ts'
 import type { BucketId, ItemPlace, ItemRow, ItemRows, ItemSelection } from './records.ts'
@@ -25,7 +25,7 @@ function indexOf(selection: ItemSelection): ItemIndex {
 function sourceOf(engine: EngineName, selection: ItemSelection): Source {
   const { labels, name } = selection
   const index = indexOf(selection)
-  if (index === 'stored' && labels != null) return createLabelSource(engine, selection)
+  if (index === 'stored' && labels != null) return createLabelSource(selection)
   if (index === 'number' && name !== null) return createNameSource(engine, selection, name)
   return createItemSource(engine, index, selection)
 }
@@ -36,25 +36,20 @@ const wholeLists: ReadonlySet<ItemIndex> = new Set(['number', 'stored', 'taken',
 /** Whether a selection has a filter that the index of its list lacks. Other lists can be read with one statement (listAtOnce). */
 export function isSearch(selection: ItemSelection): boolean {
   const index = indexOf(selection)
-  return !wholeLists.has(index) || otherFilters(selection, itemIndexes[index]).length > 0
+  return !wholeLists.has(index) || hasOtherFilter(selection, itemIndexes[index])
 }
 
 /** Whether a search reads many rows for one that it finds: not if an index alone selects the items. */
-export const isLongSearch = (selection: ItemSelection, source = sourceOf('sqlite', selection)): boolean =>
-  source.isSparse || !isAnsweredBy(source, selection)
+export function isLongSearch(selection: ItemSelection): boolean {
+  const { isSparse, compared } = sourceOf('sqlite', selection)
+  return isSparse || hasOtherFilter(selection, compared)
+}
 
 /** What one search reads at most; fewer rows if no filter makes it long, and if it folds the names of items with labels. */
 const longBounds: Bounds = { rows: 2 ** 16, numbers: 2 ** 20, comparisons: 2 ** 28 }
-const maxShortRows = 2 ** 13
+const shortBounds: Bounds = { ...longBounds, rows: 2 ** 13 }
 
-function boundsOf(source: Source, selection: ItemSelection): Bounds {
-  const { labels, name } = selection
-  const foldsNames = labels != null && name !== null && indexOf(selection) === 'stored'
-  const isShort = foldsNames || !isLongSearch(selection, source)
-  return isShort ? { ...longBounds, rows: maxShortRows } : longBounds
-}
-
-/** Finds items as Catalog.items; to be run in one snapshot. The search throws RangeError for a filter that nothing compares. */
+/** Finds items as Catalog.items; to be run in one snapshot. Throws RangeError for a filter that nothing compares. */
 export function searchItems(
   engine: EngineName,
   selection: ItemSelection,
@@ -63,10 +58,13 @@ export function searchItems(
   bounds: Partial<Bounds> = {},
 ): Query<ItemRows> {
   const source = sourceOf(engine, selection)
-  const within = { ...boundsOf(source, selection), ...bounds }
-  return selection.by == null || isAnsweredBy(source, selection)
-    ? scan(source, selection, after, limit, within)
-    : scanOrSort(engine, source, selection, after, limit, within)
+  const filter = createFilter(selection, source.compared)
+  const foldsNames = source.compared.has('labels') && selection.name !== null
+  const isLong = !foldsNames && (source.isSparse || filter !== null)
+  const within = { ...(isLong ? longBounds : shortBounds), ...bounds }
+  return selection.by == null || filter === null
+    ? scan(source, filter, after, limit, within)
+    : scanOrSort(engine, selection, after, limit, within)
 }
 
 /** Reads a list as Catalog.items on PostgreSQL, in one round trip. Null if expired items are in the way. */
@@ -96,7 +94,7 @@ export function* searchFirst(
   limit: number,
 ): Query<ItemRows | null> {
   const { by, labels, name } = selection
-  if (limit > firstBounds.rows || by != null || otherFilters(selection, triedFirst).length > 0) return null
+  if (limit > firstBounds.rows || by != null || hasOtherFilter(selection, triedFirst)) return null
   if (labels == null && name === null) return null
   const isByName = labels == null && name !== null
   if (isByName && !(yield* hasShortNames(selection, name, after, firstBounds.numbers))) return null
@@ -117,26 +115,28 @@ const numbersPerRow = 2 ** 7
  */
 function* scanOrSort(
   engine: EngineName,
-  source: Source,
   selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
   bounds: Bounds,
 ): Query<ItemRows> {
+  const scanFrom = (source: Source, place: ItemPlace | null, limit: number, bounds: Bounds) =>
+    scan(source, createFilter(selection, source.compared), place, limit, bounds)
+  const source = sourceOf(engine, selection)
   const others = otherSources(engine, selection)
   const rows: ItemRow[] = []
   let place = after
   let left = bounds.rows
   for (let part = limit * 4; ; part *= 4) {
     const count = Math.min(part, left)
-    const found = yield* scan(source, selection, place, limit - rows.length, { ...bounds, rows: count })
+    const found = yield* scanFrom(source, place, limit - rows.length, { ...bounds, rows: count })
     rows.push(...found.rows)
     left -= count
     if (found.examined === null || left <= 0) return { ...found, rows }
     const most = Math.min(part, maxSorted)
     for (const other of others) {
       const few = { ...bounds, rows: most, numbers: most * numbersPerRow }
-      const all = yield* scan(other, selection, null, most + 1, few)
+      const all = yield* scanFrom(other, null, most + 1, few)
       if (all.examined === null && all.rows.length <= most)
         return { ...all, rows: sorted(selection, after, all.rows).slice(0, limit) }
     }
@@ -157,7 +157,7 @@ function otherSources(engine: EngineName, selection: ItemSelection): readonly So
   const sources = [
     ...(sha256 != null ? [createItemSource(engine, 'hash', whole, by)] : []),
     ...(path != null && sha256 == null ? [createItemSource(engine, 'path', whole, by)] : []),
-    ...(labels != null ? [createLabelSource(engine, whole, by)] : []),
+    ...(labels != null ? [createLabelSource(whole, by)] : []),
     ...(isByName && hasTimes(selection) ? [createItemSource(engine, 'stored', whole, by)] : []),
   ]
   if (sources.length > 0 || name === null) return sources

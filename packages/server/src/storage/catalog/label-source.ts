@@ -1,7 +1,16 @@
 import { itemKinds } from '../../core/queries.ts'
 import { filtersAmong } from './item-filters.ts'
 import { kindNumber } from './item-kinds.ts'
-import { endOfTime, firstOfRanges, firstTime, inOrder, orders, readNumbered } from './item-lists.ts'
+import {
+  columnsFor,
+  endOfTime,
+  firstOfRanges,
+  firstTime,
+  inOrder,
+  orders,
+  placeOf,
+  readRowFor,
+} from './item-lists.ts'
 import type { Source } from './item-scan.ts'
 import type { ItemPlace, ItemSelection } from './records.ts'
 import {
@@ -25,14 +34,15 @@ const compared = new Set(['kind', 'from', 'to', 'labels'])
 
 /**
  * The items that have all labels of a selection, in the order of their times: the rows of the rarest label are read from its index, and looked
- * up in the others. The items of those that have all are read afterwards.
+ * up in the others.
  */
-export function createLabelSource(engine: EngineName, selection: ItemSelection, by = selection.by): Source {
+export function createLabelSource(selection: ItemSelection, by = selection.by): Source {
   const { bucketId, order, kind, from, to } = selection
   const pairs = Object.entries(selection.labels ?? {})
   const isSparse = pairs.length > 1
   const [start, end] = inOrder(order, from ?? firstTime, to ?? endOfTime)
   return {
+    bucketId,
     compared: filtersAmong(selection, compared),
     isSparse,
     ...(isSparse && { batches }),
@@ -41,7 +51,7 @@ export function createLabelSource(engine: EngineName, selection: ItemSelection, 
       const [rarest, ...others] = labels.toSorted(
         (one, other) => one.items - other.items || one.id - other.id,
       )
-      const texts = textsOf(selection, others.length)
+      const texts = textsOf(selection, others.length, by)
       return function* read(after, { count, wanted }) {
         if (rarest === undefined || labels.length < pairs.length)
           return { rows: [], last: null, cost: {}, isFull: false }
@@ -51,17 +61,17 @@ export function createLabelSource(engine: EngineName, selection: ItemSelection, 
           ...(kind === null ? [] : [kindNumber(kind)]),
         ]
         const most = Math.min(count, wanted)
-        const places = yield* all(readPlace, texts.found, ...range, most, ...others.map(({ id }) => id))
-        const isEnd = places.length < most && (rarest.items < count || others.length === 0)
-        const last =
-          places.length === most
-            ? places.at(-1)
-            : isEnd
-              ? null
-              : yield* first(readPlace, texts.last, ...range)
-        const numbers = places.map(({ seq }) => seq)
-        const rows = yield* readNumbered(engine, bucketId, numbers, by)
-        return { rows, last: last ?? null, cost: { rows: count }, isFull: true }
+        const rows = yield* all(readRowFor(by), texts.found, ...range, most, ...others.map(({ id }) => id))
+        const cost = { rows: count }
+        const lastRow = rows[most - 1]
+        if (lastRow !== undefined) return { rows, last: placeOf({}, lastRow), cost, isFull: true }
+        const isEnd = others.length === 0 || rarest.items < count
+        return {
+          rows,
+          last: isEnd ? null : yield* first(readPlace, texts.last, ...range),
+          cost,
+          isFull: true,
+        }
       }
     },
   }
@@ -97,7 +107,7 @@ function* readLabels(
 }
 
 interface LabelTexts {
-  /** The places that have all labels. */
+  /** The items that have all labels. */
   readonly found: Sql
   /** The last place of a part. */
   readonly last: Sql
@@ -106,36 +116,48 @@ interface LabelTexts {
 const texts = new Map<string, LabelTexts>()
 
 /** The same texts for the same form of a selection, because statements are found by their texts. */
-function textsOf(selection: ItemSelection, others: number): LabelTexts {
-  const key = `${selection.order} ${selection.kind === null} ${others}`
-  const known = texts.get(key) ?? writeTexts(selection, others)
+function textsOf(selection: ItemSelection, others: number, by: ItemSelection['by']): LabelTexts {
+  const key = `${selection.order} ${selection.kind === null} ${others} ${by}`
+  const known = texts.get(key) ?? writeTexts(selection, others, by)
   texts.set(key, known)
   return known
 }
 
-/** The first values are the bucket, the label, the place, the end, the batch, and the kind if there is one. The most places and the other labels follow. */
-function writeTexts({ order, kind }: ItemSelection, others: number): LabelTexts {
+/** A lookup for each place, whatever an engine knows of the bucket. Places that are joined stay in their order. */
+const joinItems: Readonly<Record<EngineName, string>> = {
+  sqlite: 'CROSS JOIN items ON items.bucket_id = $1 AND items.seq = place_seq',
+  postgres:
+    'CROSS JOIN LATERAL (SELECT * FROM items WHERE bucket_id = $1 AND seq = place_seq OFFSET 0) AS items',
+}
+
+/** The first values are the bucket, the label, the place, the end, the batch, and the kind if there is one. The most items and the other labels follow. */
+function writeTexts({ order, kind }: ItemSelection, others: number, by: ItemSelection['by']): LabelTexts {
   const { after, until, direction } = orders[order]
   const wanted = kind === null ? 7 : 8
-  const ofKind = (kind: string) => `SELECT kind, created_at, seq FROM item_labels
-    WHERE bucket_id = $1 AND label_id = $2 AND kind = ${kind}
+  const ofKind = (kind: string) => `SELECT kind AS place_kind, created_at AS place_time, seq AS place_seq
+    FROM item_labels WHERE bucket_id = $1 AND label_id = $2 AND kind = ${kind}
       AND (created_at, seq) ${after} ($3, $4) AND created_at ${until} $5`
   const kinds = kind === null ? itemKinds.map((kind) => `${kindNumber(kind)}`) : ['$7']
-  const places = firstOfRanges(kinds.map(ofKind), `created_at ${direction}, seq ${direction} LIMIT $6`)
+  const places = firstOfRanges(kinds.map(ofKind), `place_time ${direction}, place_seq ${direction} LIMIT $6`)
   // A scalar, because PostgreSQL may read all rows of the other label for an EXISTS.
   const hasOther = Array.from(
     { length: others },
     (
       _,
       index,
-    ) => `(SELECT 1 FROM item_labels AS other WHERE other.bucket_id = $1 AND other.label_id = $${wanted + 1 + index}
-      AND other.kind = place.kind AND other.created_at = place.created_at AND other.seq = place.seq) IS NOT NULL`,
+    ) => `(SELECT 1 FROM item_labels AS other WHERE bucket_id = $1 AND label_id = $${wanted + 1 + index}
+      AND kind = place_kind AND created_at = place_time AND seq = place_seq) IS NOT NULL`,
   )
-  const select = (engine: EngineName) => `SELECT created_at, seq FROM (${places[engine]}) AS place`
+  const hasAll = hasOther.length === 0 ? '' : `WHERE ${hasOther.join(' AND ')}`
   return {
     found: eachEngine(
-      (engine) => `${select(engine)} WHERE ${hasOther.join(' AND ') || 'true'} LIMIT $${wanted}`,
+      (
+        engine,
+      ) => `SELECT ${columnsFor(by)} FROM (SELECT * FROM (${places[engine]}) AS part ${hasAll} LIMIT $${wanted}) AS place
+        ${joinItems[engine]}`,
     ),
-    last: eachEngine((engine) => `${select(engine)} LIMIT 1 OFFSET $6 - 1`),
+    last: eachEngine(
+      (engine) => `SELECT place_time, place_seq FROM (${places[engine]}) AS place LIMIT 1 OFFSET $6 - 1`,
+    ),
   }
 }

@@ -8,6 +8,7 @@ import {
   type SearchTerms,
 } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
+import { filtersAmong } from './item-filters.ts'
 import { orders, readNumbered } from './item-lists.ts'
 import type { PartRequest, Source } from './item-scan.ts'
 import type { BucketId, ItemPlace, ItemSelection } from './records.ts'
@@ -35,7 +36,7 @@ const maxComparedRows = 2 ** 11
  */
 const largestRows: Readonly<Record<EngineName, number>> = { sqlite: 1_024, postgres: 128 }
 
-const compared: ReadonlySet<string> = new Set(['name'])
+const compared = new Set(['kind', 'from', 'to', 'name'])
 
 /** Numbers that are still to be examined, from `low` to below `high`. */
 interface Range {
@@ -56,8 +57,10 @@ export function createNameSource(
   const { bucketId, order } = selection
   const isNewest = order === 'newest'
   const comparisons = comparisonsOf(terms)
+  const excludes = selection.kind !== null || selection.from !== null || selection.to !== null
   return {
-    compared,
+    bucketId,
+    compared: filtersAmong(selection, compared),
     isSparse: true,
     *open({ nextSeq, total }, bounds) {
       const sample =
@@ -79,13 +82,16 @@ export function createNameSource(
           comparisons > 1
             ? yield* firstCompared(bucketId, within, order, comparisons)
             : { range: within, cost: 0 }
-        const { numbers, reached, isFull } = yield* findLines(bucketId, readLines, range, request)
+        const { numbers, reached, isFull } = yield* findLines(bucketId, readLines, range, {
+          ...request,
+          ...(excludes && { wanted: request.count }),
+        })
         const rest = isNewest
           ? { low, high: Math.max(range.low, reached ?? range.low) }
           : { low: Math.min(range.high, (reached ?? range.high - 1) + 1), high }
         const passed = high - low - (rest.high - rest.low)
         return {
-          rows: yield* readNumbered(engine, bucketId, numbers, by),
+          rows: yield* readNumbered(engine, selection, numbers, by),
           last: rest.low < rest.high ? placeBefore(rest, order) : null,
           cost: { rows: numbers.length, numbers: hasBound ? passed : 0, comparisons: cost },
           isFull,

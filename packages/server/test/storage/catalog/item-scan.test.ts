@@ -76,16 +76,16 @@ test.each([
     const search = await open()
     const random = randomOf(seed + 1)
     let early = 0
-    for (let round = 0; round < 250; round += 1) {
+    for (let round = 0; round < 400; round += 1) {
       const selection = anySelection(random, bucketId)
       const bounds = {
-        rows: 1 + random(60),
+        rows: 1 + random(random(2) === 0 ? 60 : 1_000),
         numbers: 1 + random(120),
         boundsFewItems: random(2) === 0,
         comparedRows: 1 + random(4),
       }
       const found = await readList(selection, async (after) => {
-        const limit = 1 + random(40)
+        const limit = 1 + random(random(2) === 0 ? 5 : 40)
         const part = await search(selection, after, limit, bounds)
         if (part.examined !== null) early += 1
         return { part, limit }

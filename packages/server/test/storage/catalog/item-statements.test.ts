@@ -137,22 +137,18 @@ test('K14 SQLite reads the rows of the rarest label in their order, looks up the
         [1, 5_000],
         [2, 5_000],
       ]
-      const [places, last, items] = [
-        planOf(db, search, ...labels),
-        planOf(db, search, [5, 3]),
-        planOf(db, search, [9, 3]),
-      ]
+      const [found, last] = [planOf(db, search, ...labels), planOf(db, search)]
       const range =
         /^SEARCH item_labels USING PRIMARY KEY \(bucket_id=\? AND label_id=\? AND kind=\? AND .*\(created_at,seq\)/
-      for (const plan of [places, last]) {
+      for (const plan of [found, last]) {
         expect(plan.filter((step) => range.test(step))).toHaveLength(kind === null ? itemKinds.length : 1)
         expect(plan.filter((step) => step.includes('item_labels') && !range.test(step))).toEqual([])
         expect(plan.join()).not.toContain('TEMP B-TREE')
       }
-      expect(places.at(-1)).toBe(
+      expect(found).toContain(
         'SEARCH other USING PRIMARY KEY (bucket_id=? AND label_id=? AND kind=? AND created_at=? AND seq=?)',
       )
-      expect(items).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
+      expect(found).toContain('SEARCH items USING PRIMARY KEY (bucket_id=? AND seq=?)')
     }
 })
 

@@ -44,10 +44,12 @@ const often = <T>(random: Random, times: number, value: () => T): T | null =>
 const anyName = (random: Random) =>
   often(random, 12, () => `${oneOf(random, words)}${oneOf(random, words)}${random(30)}.jpg`)
 
-/** An item with few different values of each member, so that many items have the same ones. */
+/** An item with few different values of each member, so that many items have the same ones; few have some labels. */
 export function anyItem(random: Random): NewItem {
   const labels = Object.fromEntries(
-    ['album', 'user'].flatMap((key) => (random(3) === 0 ? [] : [[key, `${random(2)}`]])),
+    ['album', 'user'].flatMap((key) =>
+      random(3) === 0 ? [] : [[key, random(9) === 0 ? '2' : `${random(2)}`]],
+    ),
   )
   return newItem({
     filename: anyName(random),
