@@ -21,8 +21,8 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'page-malformed': {
     status: 400,
     title: 'The page number is malformed',
-    cause: 'The query parameter `page` is not a decimal integer, or is repeated.',
-    cure: 'Send `page` once, as an integer from 1 up without sign or leading zero, or leave it out for page 1.',
+    cause: '`page` is not a decimal integer, or is repeated.',
+    cure: 'Send `page` once, as an integer from 1 up without sign or leading zero, or leave it out.',
   },
   'parameter-malformed': {
     status: 400,
@@ -34,7 +34,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 400,
     title: 'The cursor is not valid for this list',
     cause:
-      'The query parameter `after` is not a cursor of this list: it was changed, or it belongs to another bucket, another order or other filters, or to data that a restore or a failover has replaced.',
+      '`after` is not a cursor of this list: it was changed, or belongs to another bucket, order or filters, or to data that a restore or a failover has replaced.',
     cure: 'Send the `next_cursor` of the previous response unchanged, with the same parameters, or start again without `after`.',
   },
   'json-malformed': {
@@ -47,19 +47,19 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'route-unknown': {
     status: 404,
     title: 'The path does not exist',
-    cause: 'The service has no such path.',
+    cause: 'No operation has this path.',
     cure: 'Check the path: uploads and listings are at `/api/media`, bytes at `/media/…`.',
   },
   'method-not-allowed': {
     status: 405,
     title: 'The method is not allowed',
-    cause: 'The path exists, but does not support this method.',
+    cause: 'The path does not support this method.',
     cure: 'Use one of the methods in the `Allow` header of the response.',
   },
   'request-timeout': {
     status: 408,
     title: 'The request took too long to arrive',
-    cause: 'The headers of the request, or its JSON body, were not complete within the time limit.',
+    cause: 'The headers or the JSON body were not complete within the time limit.',
     cure: 'Try again on a new connection.',
   },
   'cursor-expired': {
@@ -73,13 +73,12 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 413,
     title: 'The body is too large',
     cause: 'The operation does not accept a body of this size, or a field of a form is too large.',
-    cure: 'Send a smaller body or none, or upload files with `POST /api/media`.',
+    cure: 'Send a smaller body or none. Files are uploaded with `POST /api/media`.',
   },
   'content-type-unsupported': {
     status: 415,
     title: 'The content type of the body is not supported',
-    cause:
-      'The operation takes a JSON body, and the `Content-Type` of the request is another one or missing.',
+    cause: 'The operation takes a JSON body with its `Content-Type`.',
     cure: 'Send a `Content-Type` that `accepted` names.',
   },
   'headers-too-large': {
@@ -103,7 +102,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'http-version-unsupported': {
     status: 505,
     title: 'The HTTP version is not supported',
-    cause: 'The request uses a version other than HTTP/1.1 or HTTP/1.0, or another protocol.',
+    cause: 'The request is not one of HTTP/1.1 or HTTP/1.0.',
     cure: 'Use HTTP/1.1. For HTTP/2, put a reverse proxy in front of the service.',
   },
 
@@ -118,7 +117,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'token-missing': {
     status: 401,
     title: 'A token is required',
-    cause: 'The request has no bearer token in its Authorization header.',
+    cause: 'The request has no bearer token.',
     cure: 'Send `Authorization: Bearer …`. A token in the URL is never accepted. `mediabucket token create` creates a token.',
   },
   'token-malformed': {
@@ -130,7 +129,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'token-unknown': {
     status: 401,
     title: 'The token is unknown',
-    cause: 'The token is well formed, but this service has no such token.',
+    cause: 'This service has no such token.',
     cure: 'Check that the token belongs to this service, or create a token with `mediabucket token create`.',
   },
   'token-expired': {
@@ -149,19 +148,19 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 401,
     title: 'The token is not accepted',
     cause:
-      'The token is no valid token of the issuer whose tokens the service accepts: for example, its signature, its issuer or its audience is another one. The log has the reason.',
+      'The token is no valid one of the issuer of this service, for example because its signature or its audience is another one. The log has the reason.',
     cure: 'Get a new token from the issuer, for the audience of this service.',
   },
   'bucket-unknown': {
     status: 403,
     title: 'The user has no bucket',
-    cause: 'The token of the issuer is valid, but its claims name no bucket, or one that does not exist.',
+    cause: 'The claims of the token name no bucket, or one that does not exist.',
     cure: 'The operator creates the bucket, or allows that buckets are created: `MEDIABUCKET_JWT_CREATE_BUCKETS`.',
   },
   'scope-missing': {
     status: 403,
     title: 'The token lacks a scope',
-    cause: 'The token is valid, but lacks a scope that this operation requires, or that it is to grant.',
+    cause: 'The token lacks a scope that this operation requires, or that it is to grant.',
     cure: 'Use a token with the scope that the response names; `mediabucket token create --scope …` creates one.',
   },
   'managed-token-unknown': {
@@ -186,28 +185,26 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 404,
     title: 'No such delivery',
     cause:
-      'The webhook has no delivery with this number, which is one of its last 100, or the changes of the delivery are no longer known.',
+      'None of the last 100 deliveries of the webhook has this number, or its changes are no longer known.',
     cure: 'Get the numbers with `GET /api/webhooks/…/deliveries`. List the items to find what has changed.',
   },
   'webhooks-too-many': {
     status: 409,
     title: 'The bucket has too many webhooks',
-    cause: 'A bucket has at most 10 webhooks, whether they are switched on or off.',
-    cure: 'Delete a webhook with `DELETE /api/webhooks/…`, or let one receiver serve several purposes.',
+    cause: 'A bucket has at most 10 webhooks.',
+    cure: 'Delete a webhook with `DELETE /api/webhooks/…`.',
   },
   'webhook-deliveries-too-many': {
     status: 429,
     title: 'Too many deliveries at once',
-    cause:
-      'The service is sending three tests or repeated deliveries of the bucket, whose receivers have not responded.',
+    cause: 'Three tests or repeated deliveries of the bucket wait for their receivers.',
     cure: 'Repeat the request after the seconds in `Retry-After`.',
   },
   'rate-limited': {
     status: 429,
     title: 'Too many requests',
-    cause:
-      'A rate limit was exceeded: that of the token, of the client’s address, or of invalid tokens from that address. `RateLimit-Policy` names the limit.',
-    cure: 'Wait for the seconds in `Retry-After`, then repeat the request.',
+    cause: 'A rate limit was exceeded. `RateLimit-Policy` names it.',
+    cure: 'Repeat the request after the seconds in `Retry-After`.',
   },
   'streams-too-many': {
     status: 429,
@@ -235,21 +232,19 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'link-expired': {
     status: 403,
     title: 'The link has expired',
-    cause: 'The time until which the signed URL was valid has passed.',
+    cause: 'The signed URL was valid until an earlier time.',
     cure: 'Ask for a new link. `POST /api/media/{id}/links` creates one.',
   },
   'destination-refused': {
     status: 403,
     title: 'Bytes are not served as code',
-    cause:
-      'A page loads an item as a script, style sheet, worker, module or manifest, or registers a service worker.',
+    cause: 'A page loads an item as a script, style sheet, worker, module or manifest.',
     cure: 'Serve code from another web server. Pages can load pictures, audio, video and downloads from this service.',
   },
   'precondition-failed': {
     status: 412,
     title: 'A precondition failed',
-    cause:
-      'The current bytes, or the current state of the item, do not meet the condition of `If-Match` or `If-Unmodified-Since`.',
+    cause: 'The item does not meet the condition of `If-Match` or `If-Unmodified-Since`.',
     cure: 'Fetch the item again and repeat the request with its current `ETag`.',
   },
   'range-unsatisfiable': {
@@ -261,7 +256,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'variant-unknown': {
     status: 400,
     title: 'The variant does not exist',
-    cause: 'The query parameter `variant` is not the name of a variant, or is repeated.',
+    cause: '`variant` is not the name of a variant, or is repeated.',
     cure: 'Send `variant=thumb`, `variant=medium` or another name of MEDIABUCKET_VARIANTS, or leave it out for the original bytes.',
   },
   'variant-unavailable': {
@@ -274,14 +269,14 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'variants-busy': {
     status: 503,
     title: 'Too many variants are being rendered',
-    cause: 'The variant is not rendered yet, and the queue of variants to render is full.',
+    cause: 'The queue of variants to render is full.',
     cure: 'Try again after the seconds in `Retry-After`.',
   },
   'bytes-missing': {
     status: 500,
     title: 'The bytes of this item are damaged or missing',
-    cause: 'The item is listed, but its stored bytes are missing, damaged or of another length.',
-    cure: 'Send the operator the `instance` of the response; the bytes must be restored from a backup.',
+    cause: 'The stored bytes of the item are missing, damaged or of another length.',
+    cure: 'Send the operator the `instance` of the response. The bytes must be restored from a backup.',
   },
 
   // Problems of uploads in one request. `upload-incomplete`, `content-coding-unsupported`, `file-too-large`, `quota-exceeded`
@@ -302,7 +297,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'upload-incomplete': {
     status: 400,
     title: 'The upload ended early',
-    cause: 'The connection or the form ended before the whole body had arrived. Nothing was stored.',
+    cause: 'The connection or the form ended too early. Nothing was stored.',
     cure: 'Send the upload again.',
   },
   'filename-malformed': {
@@ -315,13 +310,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 422,
     title: 'The metadata of the file cannot be removed',
     cause:
-      'The bucket removes metadata from pictures and videos, and this file is damaged or of a form that the service does not know, or it would not show the same afterwards, or the time at which it was taken would be lost although the bucket keeps it. Nothing was stored.',
+      'The bucket removes metadata, and this file is damaged or of an unknown form, would not show the same afterwards, or would lose the time at which it was taken although the bucket keeps it. Nothing was stored.',
     cure: 'Save the file again with another program, or upload it to a bucket that does not remove metadata.',
   },
   'content-coding-unsupported': {
     status: 415,
     title: 'The content coding is not supported',
-    cause: 'The body has a `Content-Encoding`; the service stores bytes exactly as they are sent.',
+    cause: 'The body has a `Content-Encoding`.',
     cure: 'Send the file itself, without `Content-Encoding`.',
   },
   'file-too-large': {
@@ -340,7 +335,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'idempotency-key-malformed': {
     status: 400,
     title: 'The Idempotency-Key is malformed',
-    cause: 'The header is repeated, empty or too long, or contains characters that a key cannot have.',
+    cause: 'The header is repeated, empty or too long, or has other characters than a key.',
     cure: 'Send one `Idempotency-Key` for each upload, such as a UUID, with or without quotes.',
   },
   'idempotency-key-reused': {
@@ -359,15 +354,14 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'token-limit-exceeded': {
     status: 507,
     title: 'The token may not upload more',
-    cause:
-      'The upload would exceed the number of items or bytes that this token may upload. Nothing was stored. `errors` names the limit, and what is left of it.',
+    cause: 'The upload would exceed the limit of items or bytes that `errors` names. Nothing was stored.',
     cure: 'Send fewer or smaller files, or ask the person who created the token for another one. `GET /api/token` returns what is left.',
   },
   'type-refused': {
     status: 415,
     title: 'Files of this type are not accepted',
     cause:
-      'The token accepts only files of the types that `errors` names. The type is detected from the bytes of the file, not from its name. Nothing was stored.',
+      'The token accepts only the types that `errors` names, which are detected from the bytes of a file. Nothing was stored.',
     cure: 'Send a file of one of these types. SVG, JSON and other types that the bytes do not show must be named in the limits of the token, such as `image/svg+xml`.',
   },
   'storage-full': {
@@ -382,7 +376,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'upload-unknown': {
     status: 404,
     title: 'The upload does not exist',
-    cause: 'No upload has this id, or it was deleted, has expired or belongs to another bucket.',
+    cause: 'No upload of the bucket has this id, or it was deleted or has expired.',
     cure: 'Create a new upload with `POST /api/uploads`.',
   },
   'upload-malformed': {
@@ -400,7 +394,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'upload-type-unsupported': {
     status: 415,
     title: 'The content type is not that of a chunk',
-    cause: 'A chunk of a resumable upload has another content type than the tus protocol requires.',
+    cause: 'The tus protocol requires another content type.',
     cure: 'Send `Content-Type: application/offset+octet-stream`.',
   },
   'upload-offset-conflict': {
@@ -428,8 +422,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'connections-too-many': {
     status: 503,
     title: 'Too many connections are open',
-    cause:
-      'The service has reached its limit of open connections (`MEDIABUCKET_MAX_CONNECTIONS`), or of connections from one address (`MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS`).',
+    cause: '`MEDIABUCKET_MAX_CONNECTIONS` or `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` is reached.',
     cure: 'Reuse connections, close unused ones, and try again after the seconds in `Retry-After`.',
   },
   'catalog-busy': {
@@ -454,7 +447,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 503,
     title: 'The stored bytes are unavailable',
     cause:
-      'The directory of the stored bytes does not exist, for example because its disk is not mounted, or the store cannot be reached.',
+      'The directory of the bytes is missing, for example because its disk is not mounted, or the store cannot be reached.',
     cure: 'Try again after the seconds in `Retry-After`; the operator may have to mount the disk, or to start the store.',
   },
   'issuer-unavailable': {
