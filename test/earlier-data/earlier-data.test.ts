@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { onServer, startPostgres } from '../harness/postgres.ts'
 import { expectProblem } from '../harness/problem.ts'
+import { whileStopped } from '../harness/processes.ts'
 import { seededRandom } from '../harness/random.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -31,7 +32,6 @@ import {
   diskSnapshot,
   dumpedDatabase,
   type Place,
-  whileStopped,
 } from './places.ts'
 
 const run = promisify(execFile)

@@ -3,6 +3,7 @@ import { cp, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onServer, type PostgresServer, rowsOf, startPostgres } from '../harness/postgres.ts'
+import { whileStopped } from '../harness/processes.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
@@ -18,20 +19,6 @@ export interface Place {
 }
 
 const settings = { MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1' }
-
-/** Calls `work` while the process does nothing, so that a copy of its files is like a snapshot of the disk. */
-export async function whileStopped({ process }: TestServer, work: () => Promise<void>): Promise<void> {
-  const { pid } = process
-  process.kill('SIGSTOP')
-  await until('the stop of the process', async () =>
-    /^State:\s+T/m.test(await readFile(`/proc/${pid}/status`, 'utf8')),
-  )
-  try {
-    await work()
-  } finally {
-    process.kill('SIGCONT')
-  }
-}
 
 /** The whole data directory, which is copied and replaced by the copy. */
 export function copiedDirectory(directory: string): Place {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Connection, openConnection } from '../harness/connection.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
+import { whileStopped } from '../harness/processes.ts'
 import { parseResponse, responseOf } from '../harness/raw-http.ts'
 import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -74,6 +75,21 @@ describe.concurrent('with short deadlines', () => {
       50,
     )
     expect(await closedSoon(connection)).toContain('HTTP/1.1 408')
+  })
+
+  test('O4 headers that arrive while the service does not run are in time', async () => {
+    // That of headers is 2 seconds.
+    await using stopped = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '8s' })
+    using connection = await openConnection(stopped.url)
+    const request = 'GET /healthz HTTP/1.1\r\nHost: x\r\n'
+    connection.send(`${request}\r\n${request}`)
+    await until('a response', () => connection.received().includes('{"status":"ok"}'))
+    await whileStopped(stopped, async () => {
+      connection.send('Connection: close\r\n\r\n')
+      await setTimeout(3_000)
+    })
+    await connection.closed
+    expect(connection.received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
   })
 
   test('O4 a connection that sends nothing is closed', async () => {

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { bin, runCommand, startServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
@@ -47,14 +50,30 @@ onLinux(
   },
 )
 
+/** A module that prints the flags of a process, the tag by which V8 finds compiled code, and each flag that is set later. */
+const printFlags = `data:text/javascript,${encodeURIComponent(`
+  const v8 = process.getBuiltinModule('node:v8')
+  const print = (line) => console.error(JSON.stringify({ msg: line }))
+  print(['flags', ...process.execArgv, v8.cachedDataVersionTag()].join(' '))
+  const set = v8.setFlagsFromString
+  v8.setFlagsFromString = (flag) => { print('set ' + flag); set(flag) }
+  process.getBuiltinModule('node:module').syncBuiltinESMExports()
+`)}`
+
 onLinux(
-  'a sync limits the young generation of the V8 heap, and collects the old one when it has doubled',
+  'a sync limits the young generation of the V8 heap and collects the old one when it has doubled; it starts with compiled code, as a service does',
   async () => {
-    const printed = encodeURIComponent('console.error(process.execArgv.join())')
-    const { stderr } = await runCommand(['sync', '--help'], {
-      NODE_OPTIONS: `--import data:text/javascript,${printed}`,
+    const { stdout: tag } = await promisify(execFile)(process.execPath, ['-p', 'v8.cachedDataVersionTag()'])
+    const settings = { NODE_OPTIONS: `--import ${printFlags}` }
+    await using server = await startServer(settings, undefined, bin, [])
+    expect(server.stderr()).toContain(`flags --disable-sigusr1 --max-semi-space-size=16 ${tag.trim()}"`)
+    await using directory = await temporaryDirectory()
+    const { stderr } = await runCommand(['sync', directory.path], {
+      ...{ ...settings, MEDIABUCKET_URL: server.url, MEDIABUCKET_TOKEN: server.token },
+      XDG_STATE_HOME: directory.path,
     })
-    expect(stderr).toContain('--max-semi-space-size=2,--heap-growing-percent=100')
+    expect(stderr).toContain(`flags --disable-sigusr1 --max-semi-space-size=2 ${tag.trim()}"`)
+    expect(stderr).toContain('"set --heap-growing-percent=100"')
   },
 )
 

@@ -31,9 +31,8 @@ const words = process.argv.slice(
 const isService = words[0] === 'serve'
 // With little memory, a backup beside the service must not take much of it either. A sync has the same memory for any number of files.
 const isSmall = hasLittleMemory || words[0] === 'sync'
+// Only flags that do not change v8.cachedDataVersionTag(): with any other one, V8 compiles the modules of Node.js itself at each start.
 const flags = ['--disable-sigusr1', `--max-semi-space-size=${isSmall ? 2 : 16}`]
-// V8 collects the old generation when it has doubled since the last time; without the flag, when it is several times as large.
-if (words[0] === 'sync') flags.push('--heap-growing-percent=100')
 if (isService || isSmall) {
   const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].map((text) =>
     text.replaceAll('_', '-').replace(/=.*/, ''),

@@ -11,12 +11,15 @@ const { createServer } = process.getBuiltinModule('node:http')
 /** A connection, with its last response. */
 interface Connection {
   response: ServerResponse | null
+  /** Requests that were started. */
+  requests: number
 }
 
 const connections = new WeakMap<Socket, Connection>()
 
 /** Only until the response has ended: it keeps the headers of its request, which an idle connection needs no longer. */
 function remember(connection: Connection, response: ServerResponse | null): void {
+  connection.requests += 1
   connection.response = response
   response?.once('finish', () => {
     if (connection.response === response) connection.response = null
@@ -31,6 +34,18 @@ export function currentResponse(socket: Socket): ServerResponse | null {
 
 const unfinished = ({ response }: Connection): ServerResponse | null =>
   response === null || response.writableFinished || response.destroyed ? null : response
+
+/**
+ * Calls `work` after the next read of the connections, unless it has brought a request on this one. After a time in which the process did not
+ * run, timers are late, and what clients have sent in time is still unread.
+ */
+export function unlessRequestArrives(socket: Socket, work: () => void): void {
+  const connection = connections.get(socket)
+  const requests = connection?.requests
+  setImmediate(() => {
+    if (connection?.requests === requests) work()
+  })
+}
 
 const closeSocket = createLingeringClose()
 const nothing = Buffer.alloc(0)
@@ -58,7 +73,7 @@ export function refusePipelining(server: Server): void {
     started = response
   })
   server.on('connection', (socket: Socket) => {
-    const connection: Connection = { response: null }
+    const connection: Connection = { response: null, requests: 0 }
     connections.set(socket, connection)
     interceptRequests(socket, (request, start) => {
       // RFC 9112, section 9.6: process no request after the response that closes the connection.

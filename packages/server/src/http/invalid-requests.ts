@@ -10,6 +10,7 @@ import {
   currentResponse,
   isParserPause,
   serializeProblem,
+  unlessRequestArrives,
 } from './client-connections.ts'
 import type { CorsPolicy } from './cors.ts'
 import { supportedVersions } from './headers.ts'
@@ -79,8 +80,7 @@ export function refuseInvalidRequests(baseUrl: string, log: BaseLogger, corsHead
   const heads = new WeakMap<Socket, RefusedHead>()
   const sendAndClose = createLingeringClose()
 
-  return (error: Error & { code?: string }, socket: Socket) => {
-    if (isParserPause(error)) return
+  function refuse(error: Error & { code?: string }, socket: Socket): void {
     const refused = heads.get(socket)
     if (refused !== undefined) {
       refused.add(refusedBytes(error))
@@ -124,5 +124,11 @@ export function refuseInvalidRequests(baseUrl: string, log: BaseLogger, corsHead
     heads.set(socket, head)
     head.add(refusedBytes(error))
     if (response !== null || error.code !== 'HPE_HEADER_OVERFLOW') head.end()
+  }
+
+  return (error: Error & { code?: string }, socket: Socket): void => {
+    if (isParserPause(error)) return
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') unlessRequestArrives(socket, () => refuse(error, socket))
+    else refuse(error, socket)
   }
 }
