@@ -15,7 +15,6 @@ import {
   isChangeKind,
   type Operations,
   type Output,
-  type OwnChanges,
   reads,
 } from './nouns.ts'
 import type { CatalogStatistics } from './records.ts'
@@ -31,11 +30,7 @@ type OwnReads = Methods<BucketReads & ItemReads & KeyReads & TokenReads>
  * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `catalog-unavailable`, `overloaded` and
  * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
  */
-export interface Catalog
-  extends OwnReads,
-    Methods<OwnChanges>,
-    Omit<Operations, keyof HistoryCatalog>,
-    HistoryCatalog {
+export interface Catalog extends OwnReads, Omit<Operations, keyof HistoryCatalog>, HistoryCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
 
@@ -110,7 +105,7 @@ function createCatalog(
 function createMethods(
   { query, apply, bell }: Pick<CatalogEngine, 'query' | 'apply' | 'bell'>,
   actor: Actor | null,
-): Operations & Methods<OwnChanges> {
+): Operations {
   const readWith =
     (read: (typeof reads)[string]) =>
     (...input: unknown[]) =>

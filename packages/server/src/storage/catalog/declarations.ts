@@ -45,8 +45,7 @@ interface Traits<First> {
 
 /** A change as it is declared. */
 export interface DeclaredChange<Make> {
-  /** Null if each engine makes it in its own way. */
-  readonly make: Make | null
+  readonly make: Make
   /** The index of the parameter with the actor, for the audit log; null if it is not audited. */
   readonly by: number | null
   readonly locks: ((first: never) => BucketKey) | null
@@ -73,13 +72,6 @@ export const auditedChangesOf = <Makes extends { readonly [K in keyof Makes]: Ma
   { locks, changesItems = false }: Traits<FirstOf<Makes[keyof Makes]>> = {},
 ): DeclaredChanges<Makes> =>
   mapValues(makes, (make) => ({ make, by: make.length - 1, locks: locks ?? null, changesItems }))
-
-/** Declares changes that each engine makes in its own way, with the functions of an interface: with the index of the parameter that is the actor; null for none. */
-export const ownChangesOf = <Makes>(
-  actors: { readonly [K in keyof Makes]: number | null },
-  { locks, changesItems = false }: Traits<never> = {},
-): DeclaredChanges<Makes> =>
-  mapValues(actors, (by) => ({ make: null, by, locks: locks ?? null, changesItems }))
 
 /** An object with the names of another one. */
 const mapValues = <From extends object, To extends { readonly [K in keyof From]: unknown }>(

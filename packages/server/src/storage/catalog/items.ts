@@ -5,7 +5,7 @@ import { nameKey, nameLine } from '../../core/names.ts'
 import type { ItemOrder } from '../../core/queries.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import { addedBy } from './audit-events.ts'
-import { auditedChangesOf, changesOf, ofBucket, ownChangesOf } from './declarations.ts'
+import { auditedChangesOf, changesOf, ofBucket } from './declarations.ts'
 import { markEdited, recordChanges } from './item-changes.ts'
 import { columnOf, editedMembers, type ItemMember } from './item-columns.ts'
 import { refreshNames } from './item-names.ts'
@@ -29,7 +29,6 @@ import type {
   NewPreview,
   PageRows,
   PositionedItems,
-  RemovedItems,
   Servability,
   TokenId,
 } from './records.ts'
@@ -73,18 +72,6 @@ export interface ItemReads {
 
   /** Bytes that are stored in the catalog; null if their item was deleted. */
   content(id: ContentId): Uint8Array<ArrayBuffer> | null
-}
-
-/** Changes of which engines have their own version. */
-export interface ItemChanges {
-  /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
-  addItems(bucketId: BucketId, items: readonly AddedItem[], by?: Actor): undefined
-
-  /**
-   * Removes the items with these ids and their bytes in one transaction; ignores ids of other buckets. Adds a tombstone for each item whose bytes
-   * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
-   */
-  removeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor, now?: number): RemovedItems
 }
 
 const editUpdate = eachEngine(
@@ -271,6 +258,10 @@ export function* addItemsOnce(
   return added
 }
 
+/** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
+export const addItems = (bucketId: BucketId, items: readonly AddedItem[], by?: Actor): Work<undefined> =>
+  addLimitedItems(bucketId, items, null, by)
+
 /** As addItems, and counts them in the limits with this id. Throws Fault `token-limit-exceeded` too. */
 export function* addLimitedItems(
   bucketId: BucketId,
@@ -313,8 +304,7 @@ export const reads = { findRepeated, findKeyed }
 const ofItems = { locks: ofBucket, changesItems: true }
 
 export const changes = {
-  ...ownChangesOf<ItemChanges>({ addItems: 2, removeItems: 2 }, ofItems),
-  ...auditedChangesOf({ addLimitedItems, addItemsOnce, editItem, labelItems }, ofItems),
+  ...auditedChangesOf({ addItems, addLimitedItems, addItemsOnce, editItem, labelItems }, ofItems),
   ...changesOf({ setPreview }, ofItems),
   ...changesOf({ forgetRequests }),
 }

@@ -1,5 +1,6 @@
 import { addedBy } from './audit-events.ts'
 import * as auditLog from './audit-log.ts'
+import * as bucketRemoval from './bucket-removal.ts'
 import * as buckets from './buckets.ts'
 import type { BucketKey, DeclaredChange, OperationsOf, ResultOf, Tables } from './declarations.ts'
 import * as feed from './feed.ts'
@@ -20,6 +21,7 @@ import * as webhooks from './webhooks.ts'
 /** The files that declare operations of the catalog. */
 const nouns = {
   auditLog,
+  bucketRemoval,
   buckets,
   feed,
   history,
@@ -79,20 +81,14 @@ type Outputs = { [K in ChangeKind]: ResultOf<ReturnType<Makes[K]>> }
 export type Input<K extends ChangeKind> = Inputs[K]
 export type Output<K extends ChangeKind = ChangeKind> = Outputs[K]
 
-/** The changes that each engine makes in its own way. */
-export type OwnChanges = buckets.BucketChanges & items.ItemChanges & trash.TrashChanges
-
-/** The functions of the other changes. */
-export const sharedChanges: {
-  readonly [K in Exclude<ChangeKind, keyof OwnChanges>]: (...input: Input<K>) => Work<Output<K>>
-} = Object.assign(
+const makes: { readonly [K in ChangeKind]: (...input: Input<K>) => Work<Output<K>> } = Object.assign(
   {},
-  ...Object.entries(changes).map(([kind, { make }]) => (make === null ? {} : { [kind]: make })),
+  ...Object.entries(changes).map(([kind, { make }]) => ({ [kind]: make })),
 )
 
-/** Whether a change is made by statements that an engine has yet to run. Other changes have been made by its own functions. */
-export const isWork = <Result, Made>(made: Made | Work<Result>): made is Work<Result> =>
-  typeof made === 'object' && made !== null && 'next' in made
+/** The statements of a change, and its steps that each engine has written for itself. */
+export const workOf = <K extends ChangeKind>({ kind, input }: Change<K>): Work<Output<K>> =>
+  makes[kind](...input)
 
 export const isKind = <K extends ChangeKind>(change: Change, kind: K): change is Change<K> =>
   change.kind === kind

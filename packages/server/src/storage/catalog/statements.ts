@@ -4,7 +4,7 @@ import { isObject, parseJson } from '../../core/json.ts'
 import type { Amount } from '../../core/quotas.ts'
 import type { WebhookId } from '../../core/webhook-rules.ts'
 import type { AuditEvent } from './audit-events.ts'
-import type { AddedItem, BucketId, ContentId, TokenId } from './records.ts'
+import type { AddedItem, BucketId, ContentId, DeletedChunk, RemovedItems, TokenId } from './records.ts'
 
 // What is read and changed rarely is written once, for both engines, as coroutines: they yield statements, which SQLite runs in a loop and
 // PostgreSQL with `await`. Each statement is yielded by `all`, `first` or `change`, whose readers give the rows their types.
@@ -32,17 +32,34 @@ export interface StatementResult {
   readonly changes: number
 }
 
-/** What changes need that each engine has written for itself, because it is hot. */
+/** A result of SQLite, or a promise of PostgreSQL. */
+type Made<T> = T | Promise<T>
+
+/** What changes need that each engine has written for itself, because it is hot, or because it changes rows of ranks. */
 export interface EngineChanges {
   /** Stores events of the audit log. */
-  record(events: readonly AuditEvent[]): void | Promise<void>
+  record(events: readonly AuditEvent[]): Made<void>
   /** Requires that the items of a bucket, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
-  requireRoom(bucketId: BucketId, more: Amount): void | Promise<void>
+  requireRoom(bucketId: BucketId, more: Amount): Made<void>
   /** Changes what unfinished uploads reserve. */
-  reserve(bucketId: BucketId, more: Amount): void | Promise<void>
+  reserve(bucketId: BucketId, more: Amount): Made<void>
   /** Requires that the items and the reservation fit, without other reservations. Throws Fault `quota-exceeded`. */
-  requireReserved(bucketId: BucketId, reserved: Amount): void | Promise<void>
-  append(bucketId: BucketId, items: readonly AddedItem[]): void | Promise<void>
+  requireReserved(bucketId: BucketId, reserved: Amount): Made<void>
+  append(bucketId: BucketId, items: readonly AddedItem[]): Made<void>
+  /** Whether deleted items of the bucket are moved to its trash. */
+  hasTrash(bucketId: BucketId): Made<boolean>
+  /** Removes items, or moves them to the trash of a bucket that has one. Ignores ids of other buckets. */
+  removeOrTrash(bucketId: BucketId, ids: readonly ItemId[], now: number): Made<RemovedItems>
+  /** Moves the items of the trash that have not expired back to the bucket. Throws Fault `quota-exceeded`. */
+  restore(bucketId: BucketId, ids: readonly ItemId[], now: number): Made<Pick<RemovedItems, 'ids'>>
+  /** Removes items of the trash permanently. */
+  purge(bucketId: BucketId, ids: readonly ItemId[]): Made<RemovedItems>
+  /** Removes items of the bucket permanently. */
+  removeByIds(bucketId: BucketId, ids: readonly ItemId[]): Made<RemovedItems>
+  /** Removes up to `limit` items of a bucket or a trash permanently, oldest first. */
+  removeOldest(bucketId: BucketId, limit: number): Made<Omit<DeletedChunk, 'isDeleted'>>
+  /** To be called when the row of the bucket was removed. */
+  forgetBucket(bucketId: BucketId): void
 }
 
 /** A step of a change that is not a statement. */
@@ -71,6 +88,19 @@ export function* first<T>(read: (row: Row) => T, sql: Sql, ...values: readonly S
 export function* change(sql: Sql, ...values: readonly SqlValue[]): Work<number> {
   const { changes } = yield { sql, values, isChange: true }
   return changes
+}
+
+/** Runs a step of the engine. Returns its result. */
+export function* inEngine<T>(run: (engine: EngineChanges) => Made<T>): Work<T> {
+  const results: T[] = []
+  yield (engine) => {
+    const made = run(engine)
+    return made instanceof Promise
+      ? made.then((result) => void results.push(result))
+      : void results.push(made)
+  }
+  for (const result of results) return result
+  throw new TypeError('an engine has not run a step')
 }
 
 /** Records an event, if the change has an actor. */

@@ -1,5 +1,6 @@
 import type { ItemId } from '../../core/ids.ts'
-import type { Actor } from '../../core/token-rules.ts'
+import { type Actor, service } from '../../core/token-rules.ts'
+import { itemEvents } from './audit-events.ts'
 import {
   bucketColumns,
   bucketsWithTrash,
@@ -12,8 +13,9 @@ import {
   tooManyExpired,
   trashColumns,
 } from './buckets.ts'
-import { ofBucket, ownChangesOf } from './declarations.ts'
-import type { ExpiredRest } from './expired-items.ts'
+import { auditedChangesOf, ofBucket } from './declarations.ts'
+import { countRest, type ExpiredRest } from './expired-items.ts'
+import { changeKindOf, recordChanges } from './item-changes.ts'
 import { itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
 import type { BucketId, BucketWithTrash, RemovedItems, TrashedItem, TrashedItems } from './records.ts'
 import {
@@ -22,31 +24,15 @@ import {
   change,
   eachEngine,
   first,
+  inEngine,
   integer,
   itemIdOf,
   type Query,
   type Row,
   selectColumns,
+  textOrNull,
   type Work,
 } from './statements.ts'
-
-/** Changes of the trash and of items that expire. */
-export interface TrashChanges {
-  /**
-   * Moves items from the trash back to their earlier places, if they have not expired. Returns the ids of the moved items. Throws Fault
-   * `quota-exceeded`.
-   */
-  restoreItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor, now?: number): readonly ItemId[]
-
-  /** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeItems. */
-  purgeItems(bucketId: BucketId, ids: readonly ItemId[], by?: Actor): RemovedItems
-
-  /**
-   * Removes up to `expiryLimit` items of the bucket that have expired, as removeItems does, permanently. If there may be more, counts 10,000 of them,
-   * so that reads do not pass by them. In the audit log the service does it.
-   */
-  expireItems(bucketId: BucketId, now?: number, by?: Actor): RemovedItems & ExpiredRest
-}
 
 /** The maximum number of expired items that one change removes. Other changes wait for it. */
 export const expiryLimit = 100
@@ -62,12 +48,6 @@ export const trashName = (bucketId: BucketId): string => `${bucketId}/trash`
 
 const day = 24 * 60 * 60 * 1000
 export const expiryOf = (deletedAt: number, days: number): number => deletedAt + days * day
-
-/** The items of a bucket and of its trash that one change has removed. */
-export const joinRemoved = (listed: RemovedItems, trashed: RemovedItems): RemovedItems => ({
-  ids: [...listed.ids, ...trashed.ids],
-  tombstones: [...listed.tombstones, ...trashed.tombstones],
-})
 
 const bucketWithTrash = eachEngine(
   (engine) => `SELECT ${bucketColumns}, ${expiredOfBucket(engine, '$2')},
@@ -175,11 +155,117 @@ export function* refreshExpiry(bucketId: BucketId): Work<void> {
   yield* change(expiryRefresh, bucketId)
 }
 
+/** A change of items that is recorded. */
+interface RecordedChange {
+  readonly action: keyof typeof changeKindOf
+  readonly bucketId: BucketId
+  /** Those that it may change. */
+  readonly ids: readonly ItemId[]
+  readonly by: Actor | undefined
+}
+
+const readFile = (row: Row) =>
+  [itemIdOf(row, 0), { name: textOrNull(row, 1), size: integer(row, 2) }] as const
+
+/** Removes or restores items, and records which of them have changed, in the feed, and in the audit log if the change has an actor. */
+function* recorded<Changed extends Pick<RemovedItems, 'ids'>>(
+  { action, bucketId, ids, by }: RecordedChange,
+  make: Work<Changed>,
+): Work<Changed> {
+  const rows = 'SELECT id, filename, size FROM items WHERE id = ANY ($1::text[])'
+  const files = by === undefined ? [] : yield* all(readFile, rows, ids)
+  const changed = yield* make
+  yield* recordChanges(bucketId, changeKindOf[action], changed.ids)
+  if (by !== undefined)
+    yield (engine) => engine.record(itemEvents(action, by, bucketId, changed.ids, new Map(files)))
+  return changed
+}
+
+/**
+ * Removes the items with these ids and their bytes in one transaction; ignores ids of other buckets. Adds a tombstone for each item whose bytes
+ * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
+ */
+export function* removeItems(
+  bucketId: BucketId,
+  ids: readonly ItemId[],
+  by?: Actor,
+  now = Date.now(),
+): Work<RemovedItems> {
+  const hasTrash = yield* inEngine((engine) => engine.hasTrash(bucketId))
+  return yield* recorded(
+    { action: hasTrash ? 'trash' : 'delete', bucketId, ids, by },
+    inEngine((engine) => engine.removeOrTrash(bucketId, ids, now)),
+  )
+}
+
+/**
+ * Moves items from the trash back to their earlier places, if they have not expired. Returns the ids of the moved items. Throws Fault
+ * `quota-exceeded`.
+ */
+export function* restoreItems(
+  bucketId: BucketId,
+  ids: readonly ItemId[],
+  by?: Actor,
+  now = Date.now(),
+): Work<readonly ItemId[]> {
+  const restored = yield* recorded(
+    { action: 'restore', bucketId, ids, by },
+    inEngine((engine) => engine.restore(bucketId, ids, now)),
+  )
+  return restored.ids
+}
+
+/** Removes items of the trash permanently. Ignores ids of other items. The result is as of removeItems. */
+export const purgeItems = (bucketId: BucketId, ids: readonly ItemId[], by?: Actor): Work<RemovedItems> =>
+  recorded(
+    { action: 'purge', bucketId, ids, by },
+    inEngine((engine) => engine.purge(bucketId, ids)),
+  )
+
+const expiredIds = eachEngine(
+  (engine) => `SELECT id FROM items ${engine === 'sqlite' ? 'INDEXED BY items_item_expiry' : ''}
+    WHERE bucket_id = $1 AND item_expires_at IS NOT NULL AND item_expires_at <= $2 ORDER BY item_expires_at LIMIT $3`,
+)
+
+/** The first to expire first. */
+const expiredOf = (id: BucketId, now: number, limit: number): Query<ItemId[]> =>
+  all((row) => itemIdOf(row, 0), expiredIds, ...[id, now, limit])
+
+/**
+ * Removes up to `expiryLimit` items of the bucket that have expired, as removeItems does, permanently. If there may be more, counts 10,000 of them,
+ * so that reads do not pass by them. In the audit log the service does it.
+ */
+export function* expireItems(bucketId: BucketId, now?: number, by?: Actor): Work<RemovedItems & ExpiredRest> {
+  const at = now ?? Date.now()
+  const listed = yield* expiredOf(bucketId, at, expiryLimit)
+  const trashed = yield* expiredOf(trashOf(bucketId), at, expiryLimit - listed.length)
+  const ids = [...listed, ...trashed]
+  const removed = yield* recorded(
+    { action: 'expire', bucketId, ids, by: by && service },
+    removeExpired(bucketId, listed, trashed),
+  )
+  yield* refreshExpiry(bucketId)
+  return { ...removed, ...(yield* countRest(bucketId, at, removed.ids.length === expiryLimit)) }
+}
+
+function* removeExpired(
+  bucketId: BucketId,
+  listed: readonly ItemId[],
+  trashed: readonly ItemId[],
+): Work<RemovedItems> {
+  const removed = yield* inEngine((engine) => engine.removeByIds(bucketId, listed))
+  const purged = yield* inEngine((engine) => engine.purge(bucketId, trashed))
+  return {
+    ids: [...removed.ids, ...purged.ids],
+    tombstones: [...removed.tombstones, ...purged.tombstones],
+  }
+}
+
 export const reads = {
   ...{ findBucketWithTrash, listTrash, expiringTrashes, expiredTrash, expiringBuckets },
 }
 
-export const changes = ownChangesOf<TrashChanges>(
-  { restoreItems: 2, purgeItems: 2, expireItems: 2 },
+export const changes = auditedChangesOf(
+  { removeItems, restoreItems, purgeItems, expireItems },
   { locks: ofBucket, changesItems: true },
 )

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ItemId } from '../../../core/ids.ts'
-import type { Actor } from '../../../core/token-rules.ts'
-import { type AuditEvent, auditActions, eventColumns, eventValues, itemEvents } from '../audit-events.ts'
+import { type AuditEvent, auditActions, eventColumns, eventValues } from '../audit-events.ts'
 import {
   type AuditLog,
   batchLength,
@@ -16,11 +14,9 @@ import {
   recordedColumnCount,
   recordedColumns,
 } from '../audit-log.ts'
-import { changeKindOf, recordChanges } from '../item-changes.ts'
-import type { BucketId } from '../records.ts'
-import { integer, text, textOrNull } from '../statements.ts'
+import { integer, text } from '../statements.ts'
 import { openDatabase } from './database.ts'
-import { asFault, type Run, runWork, type Session } from './session.ts'
+import { asFault, type Run, type Session } from './session.ts'
 
 const types = 'int8 int4 int8 text text int8 text int4 text text text text'.split(' ')
 
@@ -43,39 +39,6 @@ export async function insertEvents(
   rows: readonly (readonly (number | string | null)[])[],
 ): Promise<void> {
   await session.run(insertion, ...types.map((_, column) => rows.map((row) => row[column] ?? null)))
-}
-
-/** Items of which a change is recorded. */
-interface ChangedItems {
-  readonly bucketId: BucketId
-  readonly ids: readonly ItemId[]
-  readonly by: Actor | undefined
-}
-
-/** Removes or restores items, and records which of them have changed, in the feed, and in the audit log if the change has an actor. */
-export async function recordItems<T>(
-  session: Session,
-  action: keyof typeof changeKindOf,
-  { bucketId, ids, by }: ChangedItems,
-  change: () => Promise<T>,
-  changed: (result: T) => readonly ItemId[],
-): Promise<T> {
-  const changeItems = async () => {
-    const result = await change()
-    await runWork(session, recordChanges(bucketId, changeKindOf[action], changed(result)))
-    return result
-  }
-  if (by === undefined) return changeItems()
-  // Both statements are sent without waiting for results. The names are read before the change.
-  const [rows, result] = await Promise.all([
-    session.run('SELECT id, filename, size FROM items WHERE id = ANY ($1::text[])', ids),
-    changeItems(),
-  ])
-  const files = new Map(
-    rows.map((row) => [text(row, 0) as ItemId, { name: textOrNull(row, 1), size: integer(row, 2) }]),
-  )
-  await recordEvents(session, itemEvents(action, by, bucketId, changed(result), files))
-  return result
 }
 
 /** Conditions of a selection with their values, whose placeholders are `?`. */

@@ -1,45 +1,26 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { type Amount, requireWithinQuota } from '../../../core/quotas.ts'
-import { service } from '../../../core/token-rules.ts'
 import { isPictured } from '../../../core/variants.ts'
-import { addedBy, uploadEvents } from '../audit-events.ts'
-import { beginDeletion, bucketColumnCount, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
-import { countRest, enterCounts, leaveCounts } from '../expired-items.ts'
+import { uploadEvents } from '../audit-events.ts'
+import { bucketColumnCount, bucketColumns, bucketOf } from '../buckets.ts'
+import { enterCounts, leaveCounts } from '../expired-items.ts'
 import { refreshNames } from '../item-names.ts'
 import { isLive } from '../items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
-import {
-  bucketKeyOf,
-  type Change,
-  type ChangeKind,
-  type Input,
-  type Output,
-  sharedChanges,
-} from '../nouns.ts'
+import { bucketKeyOf, type Change, type ChangeKind, type Output, workOf } from '../nouns.ts'
 import type { AddedItem, Bucket, BucketId, RemovedItems } from '../records.ts'
-import { type EngineChanges, integer, integerOrNull, type Row, text, type Work } from '../statements.ts'
-import { expiryLimit, expiryOf, expiryRefresh, isTrash, joinRemoved, trashOf } from '../trash.ts'
-import { recordEvents, recordItems } from './audit-log.ts'
+import { type EngineChanges, integer, integerOrNull, type Row, text } from '../statements.ts'
+import { expiryOf, isTrash, refreshExpiry, trashOf } from '../trash.ts'
+import { recordEvents } from './audit-log.ts'
 import { appendStatement, appendValues } from './item-arrays.ts'
 import { runWork, type Session } from './session.ts'
 
-type ChangeFunctions = {
-  readonly [K in ChangeKind]: (
-    ...input: Input<K>
-  ) => Work<Output<K>> | ((transaction: Transaction) => Promise<Output<K>>)
-}
-
 /** Applies a change in a transaction that has locked its bucket. */
-export function applyChange<K extends ChangeKind>(
+export const applyChange = <K extends ChangeKind>(
   transaction: Transaction,
-  { kind, input }: Change<K>,
-): Promise<Output<K>> {
-  const made = functions[kind](...input)
-  return typeof made === 'function'
-    ? made(transaction)
-    : runWork(transaction.session, made, engineOf(transaction))
-}
+  change: Change<K>,
+): Promise<Output<K>> => runWork(transaction.session, workOf(change), engineOf(transaction))
 
 const engineOf = (transaction: Transaction): EngineChanges => {
   const { session, buckets } = transaction
@@ -59,85 +40,14 @@ const engineOf = (transaction: Transaction): EngineChanges => {
       buckets.add(bucketId, { reservedItems: items, reservedBytes: bytes })
     },
     append: async (bucketId, items) => void (await appendItems(transaction, bucketId, items)),
+    hasTrash: (bucketId) => trashDaysOf(transaction, bucketId) > 0,
+    removeOrTrash: (bucketId, ids, now) => removeOrTrash(transaction, bucketId, ids, now),
+    restore: async (bucketId, ids, now) => ({ ids: await restoreItems(transaction, bucketId, ids, now) }),
+    purge: (bucketId, ids) => purgeItems(transaction, bucketId, ids),
+    removeByIds: (bucketId, ids) => removeByIds(transaction, bucketId, ids),
+    removeOldest: (bucketId, limit) => removeOldest(transaction, bucketId, limit),
+    forgetBucket: buckets.remove,
   }
-}
-
-const functions: ChangeFunctions = {
-  ...sharedChanges,
-
-  addItems: (bucketId, items, by) => async (transaction) => {
-    await sendItems(transaction, bucketId, addedBy(items, by))
-    return undefined
-  },
-
-  removeItems:
-    (bucketId, ids, by, now = Date.now()) =>
-    (transaction) =>
-      recordItems(
-        transaction.session,
-        trashDaysOf(transaction, bucketId) > 0 ? 'trash' : 'delete',
-        { bucketId, ids, by },
-        () => removeOrTrash(transaction, bucketId, ids, now),
-        (removed) => removed.ids,
-      ),
-
-  restoreItems:
-    (bucketId, ids, by, now = Date.now()) =>
-    (transaction) =>
-      recordItems(
-        transaction.session,
-        'restore',
-        { bucketId, ids, by },
-        () => restoreItems(transaction, bucketId, ids, now),
-        (restored) => restored,
-      ),
-
-  expireItems:
-    (bucketId, now = Date.now(), by) =>
-    async (transaction) => {
-      const { session } = transaction
-      const listed = await expiredItems(session, bucketId, now, expiryLimit)
-      const trashed = await expiredItems(session, trashOf(bucketId), now, expiryLimit - listed.length)
-      const removed = await recordItems(
-        session,
-        'expire',
-        { bucketId, ids: [...listed, ...trashed], by: by && service },
-        async () =>
-          joinRemoved(
-            await removeByIds(transaction, bucketId, listed),
-            await purgeItems(transaction, bucketId, trashed),
-          ),
-        (result) => result.ids,
-      )
-      await refreshExpiry(session, bucketId)
-      const expired = await runWork(session, countRest(bucketId, now, removed.ids.length === expiryLimit))
-      return { ...removed, ...expired }
-    },
-
-  purgeItems: (bucketId, ids, by) => (transaction) =>
-    recordItems(
-      transaction.session,
-      'purge',
-      { bucketId, ids, by },
-      () => purgeItems(transaction, bucketId, ids),
-      (removed) => removed.ids,
-    ),
-
-  deleteBucketChunk: (id, limit, now, by) => async (transaction) => {
-    const { session, buckets } = transaction
-    const engine = engineOf(transaction)
-    if (!(await runWork(session, beginDeletion(id, now, by), engine)))
-      return { items: 0, tombstones: [], isDeleted: true }
-    const listed = await removeOldest(transaction, id, limit)
-    const trashed = await removeOldest(transaction, trashOf(id), limit)
-    const isDeleted = await runWork(session, endDeletion(id, limit), engine)
-    if (isDeleted) buckets.remove(id)
-    return {
-      items: listed.items + trashed.items,
-      tombstones: [...listed.tombstones, ...trashed.tombstones],
-      isDeleted,
-    }
-  },
 }
 
 /**
@@ -310,7 +220,7 @@ async function restoreItems(
   await runWork(session, refreshNames(bucketId, restored))
   await runWork(session, indexRows(bucketId, labelledRows(rows, 1, 2)), engineOf(transaction))
   await moveCounts(transaction, bucketId, rows, 5)
-  await refreshExpiry(session, bucketId)
+  await runWork(session, refreshExpiry(bucketId))
   buckets.add(bucketId, { items: found.size })
   return restored
 }
@@ -335,25 +245,6 @@ async function purgeItems(
     buckets.add(bucketId, { bytes: -bytes })
   }
   return removed
-}
-
-/** As refreshExpiry of trash.ts. */
-async function refreshExpiry(session: Session, bucketId: BucketId): Promise<void> {
-  await session.run(expiryRefresh.postgres, bucketId)
-}
-
-/** The ids of at most `limit` expired items of a bucket or a trash, the first to expire first. */
-async function expiredItems(
-  session: Session,
-  bucketId: BucketId,
-  now: number,
-  limit: number,
-): Promise<ItemId[]> {
-  const rows = await session.run(
-    'SELECT id FROM items WHERE bucket_id = $1 AND item_expires_at <= $2 ORDER BY item_expires_at LIMIT $3',
-    ...[bucketId, now, limit],
-  )
-  return rows.map((row) => text(row, 0) as ItemId)
 }
 
 type Amounts = Pick<Bucket, 'items' | 'bytes' | 'reservedItems' | 'reservedBytes'>

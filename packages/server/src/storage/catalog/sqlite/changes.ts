@@ -1,18 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../../core/faults.ts'
-import type { ItemId } from '../../../core/ids.ts'
 import { requireWithinQuota } from '../../../core/quotas.ts'
-import { type Actor, service } from '../../../core/token-rules.ts'
-import { addedBy, itemEvents } from '../audit-events.ts'
-import { beginDeletion, bucketColumns, bucketOf, endDeletion } from '../buckets.ts'
-import { countRest, enterCounts, type LeavingRow } from '../expired-items.ts'
-import { changeKindOf, recordChanges } from '../item-changes.ts'
+import { bucketColumns, bucketOf } from '../buckets.ts'
+import { enterCounts, type LeavingRow } from '../expired-items.ts'
 import { isLive } from '../items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../labels.ts'
-import { type Change, type ChangeKind, type Input, isWork, type Output, sharedChanges } from '../nouns.ts'
-import type { AddedItem, Bucket, BucketId, RemovedItems } from '../records.ts'
-import { type EngineChanges, integer, integerOrNull, text, textOrNull, type Work } from '../statements.ts'
-import { expiryLimit, expiryOf, joinRemoved, trashName, trashOf } from '../trash.ts'
+import { type Change, type ChangeKind, type Output, workOf } from '../nouns.ts'
+import type { Bucket, BucketId } from '../records.ts'
+import { type EngineChanges, integer, integerOrNull } from '../statements.ts'
+import { expiryOf, trashName, trashOf } from '../trash.ts'
 import { prepareRecordEvents } from './audit-log.ts'
 import { all, createRun, one } from './database.ts'
 import {
@@ -27,160 +23,33 @@ import { prepareRanks, type Ranks } from './ranks.ts'
 /** Applies a change within a transaction of the caller. */
 export type ApplyChange = <K extends ChangeKind>(change: Change<K>) => Output<K>
 
-type ChangeFunctions = {
-  readonly [K in ChangeKind]: (...input: Input<K>) => Output<K> | Work<Output<K>>
-}
-
 export function prepareChanges(db: DatabaseSync): ApplyChange {
   const ranks = prepareRanks(db)
   const names = prepareNames(db)
   const itemTable = prepareItemTable(db, ranks, names)
   const quotas = prepareQuotas(db)
-  const trash = prepareTrash(db, { itemTable, ranks, names, quotas })
   const oldest = db.prepare('SELECT seq FROM items WHERE bucket_id = ? ORDER BY seq LIMIT ?')
 
-  const record = prepareRecordEvents(db)
-
-  const addItems = (bucketId: BucketId, items: readonly AddedItem[]): void => {
-    quotas.requireRoom(bucketId, {
-      items: items.length,
-      bytes: items.reduce((sum, { size }) => sum + size, 0),
-    })
-    itemTable.append(bucketId, items)
-  }
-
   const run = createRun(db, {
-    record,
-    requireRoom: quotas.requireRoom,
-    reserve: quotas.reserve,
-    requireReserved: quotas.requireReserved,
+    record: prepareRecordEvents(db),
     append: itemTable.append,
+    removeByIds: itemTable.removeByIds,
+    removeOldest(bucketId, limit) {
+      const seqs = all(oldest, bucketId, limit).map((row) => integer(row, 0))
+      return { items: seqs.length, tombstones: itemTable.remove(bucketId, seqs) }
+    },
+    ...quotas,
+    ...prepareTrash(db, { itemTable, ranks, names, quotas }),
+    forgetBucket() {},
   })
-
-  const functions: ChangeFunctions = {
-    ...sharedChanges,
-
-    addItems(bucketId, items, by) {
-      addItems(bucketId, addedBy(items, by))
-    },
-
-    ...prepareItemChanges(db, itemTable, trash),
-
-    deleteBucketChunk(id, limit, now, by) {
-      if (!run(beginDeletion(id, now, by))) return { items: 0, tombstones: [], isDeleted: true }
-      const removeSome = (bucketId: BucketId) => {
-        const seqs = all(oldest, bucketId, limit).map((row) => integer(row, 0))
-        return { items: seqs.length, tombstones: itemTable.remove(bucketId, seqs) }
-      }
-      const listed = removeSome(id)
-      const trashed = removeSome(trashOf(id))
-      return {
-        items: listed.items + trashed.items,
-        tombstones: [...listed.tombstones, ...trashed.tombstones],
-        isDeleted: run(endDeletion(id, limit)),
-      }
-    },
-  }
-
-  return ({ kind, input }) => {
-    const made = functions[kind](...input)
-    return isWork(made) ? run(made) : made
-  }
+  return (change) => run(workOf(change))
 }
 
-type ItemChanges = {
-  readonly [K in 'removeItems' | 'restoreItems' | 'purgeItems' | 'expireItems']: (
-    ...input: Input<K>
-  ) => Output<K>
-}
-
-/** Items of which a change is recorded. */
-interface ChangedItems {
-  readonly bucketId: BucketId
-  readonly ids: readonly ItemId[]
-  readonly by: Actor | undefined
-}
-
-/** The changes that remove and restore items, recorded in the feed, and in the audit log if they have an actor. */
-function prepareItemChanges(db: DatabaseSync, itemTable: ItemTable, trash: TrashRows): ItemChanges {
-  const file = db.prepare('SELECT filename, size FROM items WHERE id = ?')
-  const record = prepareRecordEvents(db)
-  const run = createRun(db)
-  const expired = db.prepare(`SELECT id FROM items INDEXED BY items_item_expiry
-    WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? ORDER BY item_expires_at LIMIT ?`)
-  const refreshExpiry = prepareRefreshExpiry(db)
-
-  function recorded<T>(
-    action: keyof typeof changeKindOf,
-    { bucketId, ids, by }: ChangedItems,
-    change: () => T,
-    changed: (result: T) => readonly ItemId[],
-  ): T {
-    const changeItems = () => {
-      const result = change()
-      run(recordChanges(bucketId, changeKindOf[action], changed(result)))
-      return result
-    }
-    if (by === undefined) return changeItems()
-    const files = new Map(
-      ids.flatMap((id) =>
-        all(file, id).map((row) => [id, { name: textOrNull(row, 0), size: integer(row, 1) }] as const),
-      ),
-    )
-    const result = changeItems()
-    record(itemEvents(action, by, bucketId, changed(result), files))
-    return result
-  }
-
-  return {
-    removeItems: (bucketId, ids, by, now = Date.now()) =>
-      recorded(
-        trash.hasTrash(bucketId) ? 'trash' : 'delete',
-        { bucketId, ids, by },
-        () => trash.remove(bucketId, ids, now),
-        (removed) => removed.ids,
-      ),
-    restoreItems: (bucketId, ids, by, now = Date.now()) =>
-      recorded(
-        'restore',
-        { bucketId, ids, by },
-        () => trash.restore(bucketId, ids, now),
-        (restored) => restored,
-      ),
-    expireItems(bucketId, now = Date.now(), by) {
-      const expiredOf = (id: BucketId, max: number) =>
-        all(expired, id, now, max).map((row) => text(row, 0) as ItemId)
-      const listed = expiredOf(bucketId, expiryLimit)
-      const trashed = expiredOf(trashOf(bucketId), expiryLimit - listed.length)
-      const removed = recorded(
-        'expire',
-        { bucketId, ids: [...listed, ...trashed], by: by && service },
-        () => joinRemoved(itemTable.removeByIds(bucketId, listed), trash.purge(bucketId, trashed)),
-        (result) => result.ids,
-      )
-      refreshExpiry(bucketId)
-      return { ...removed, ...run(countRest(bucketId, now, removed.ids.length === expiryLimit)) }
-    },
-    purgeItems: (bucketId, ids, by) =>
-      recorded(
-        'purge',
-        { bucketId, ids, by },
-        () => trash.purge(bucketId, ids),
-        (removed) => removed.ids,
-      ),
-  }
-}
-
-/** Items of a bucket and of its trash; to be called within a transaction. */
-interface TrashRows {
-  /** Whether deleted items of the bucket are moved to its trash. */
-  hasTrash(bucketId: BucketId): boolean
-  /** Removes items, or moves them to the trash of a bucket that has one. */
-  remove(bucketId: BucketId, ids: readonly ItemId[], now: number): RemovedItems
-  /** Moves the items that have not expired back to the bucket. Returns their ids. Throws Fault `quota-exceeded`. */
-  restore(bucketId: BucketId, ids: readonly ItemId[], now: number): ItemId[]
-  /** Removes items of the trash permanently. */
-  purge(bucketId: BucketId, ids: readonly ItemId[]): RemovedItems
+/** To be called within a transaction. */
+type TrashRows = {
+  readonly [Name in 'hasTrash' | 'removeOrTrash' | 'restore' | 'purge']: (
+    ...input: Parameters<EngineChanges[Name]>
+  ) => Awaited<ReturnType<EngineChanges[Name]>>
 }
 
 function prepareTrash(
@@ -237,7 +106,7 @@ function prepareTrash(
   return {
     hasTrash: (bucketId) => daysOf(bucketId) > 0,
 
-    remove(bucketId, ids, now) {
+    removeOrTrash(bucketId, ids, now) {
       const trashDays = daysOf(bucketId)
       if (trashDays === 0) return itemTable.removeByIds(bucketId, ids, now)
       const found = ids.flatMap((id) =>
@@ -278,7 +147,7 @@ function prepareTrash(
         })),
       )
       const [home, source] = [countersOf(bucketId), countersOf(trash)]
-      if (found.length === 0 || !home || !source) return []
+      if (found.length === 0 || !home || !source) return { ids: [] }
       // Their bytes are counted already.
       quotas.requireRoom(bucketId, { items: found.length, bytes: 0 })
       const revision = integer(one(change, found.length, 0, 0, bucketId) ?? [], 0)
@@ -294,7 +163,7 @@ function prepareTrash(
       run(indexRows(bucketId, labelledOf(found)))
       moveCounts(bucketId, found)
       refreshExpiry(bucketId)
-      return found.map(({ id }) => id)
+      return { ids: found.map(({ id }) => id) }
     },
 
     purge(bucketId, ids) {
