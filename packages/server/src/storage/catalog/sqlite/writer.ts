@@ -90,8 +90,8 @@ export async function startWriterThread(
         const { sent, transfer } = toSent(change)
         thread.send(sent, { resolve, reject }, transfer)
       }) as Promise<Output<K>>,
-    pendingCount: thread.pendingCount,
-    close: thread.close,
+    pendingCount: () => thread.pendingCount(),
+    close: () => thread.close(),
   }
 }
 
