@@ -82,12 +82,12 @@ export const settings = {
   MEDIABUCKET_BASE_URL: setting(
     '',
     baseUrl('without query or credentials', 'https://media.example.org'),
-    'The first part of every URL in a response. Set it to the address that clients use, for example behind a reverse proxy. By default it follows host and port.',
+    'The first part of every URL in a response. Set it to the address that clients use. By default it follows host and port.',
   ),
   MEDIABUCKET_MEDIA_BASE_URL: setting(
     '',
     baseUrl('on another host than MEDIABUCKET_BASE_URL', 'https://media-usercontent.example.org'),
-    'The first part of the URLs of files. Set it to a second host name of the service, so that browsers isolate uploaded files from the gallery and the API. By default it is the base URL.',
+    'The first part of the URLs of files. Set it to a second host name of the service, so that browsers isolate uploaded files from the gallery and the API.',
   ),
   MEDIABUCKET_DATA: setting('./data', directory, 'The directory of the catalog and the files.'),
   MEDIABUCKET_DATABASE_URL: setting(
@@ -104,7 +104,7 @@ export const settings = {
   MEDIABUCKET_ENVELOPE: setting(
     'bare',
     oneOf('bare', 'wrapped'),
-    'The form of a page in a response: the page object itself (`bare`) or the page object inside `{"data": …}` (`wrapped`).',
+    'The form of a page of `GET /api/media`: the page object (`bare`), or inside `{"data": …}` (`wrapped`).',
   ),
   MEDIABUCKET_EXTENSIONS: setting(
     'on',
@@ -114,7 +114,7 @@ export const settings = {
   MEDIABUCKET_LINKS: setting(
     'all',
     oneOf('all', 'window'),
-    'Whether a page links to all pages, or to a window around the current page. Set `window` to make the pages of large buckets smaller.',
+    'Whether a page links to all pages, or to a window around the current page, which makes pages of large buckets smaller.',
   ),
   MEDIABUCKET_GALLERY: setting(
     'on',
@@ -144,7 +144,7 @@ export const settings = {
   MEDIABUCKET_UPLOAD_EXPIRY: setting(
     '24h',
     duration,
-    'How long a resumable upload is stored after its last byte, finished or not. Raise it if clients resume uploads after more than a day.',
+    'How long a resumable upload is stored after its last byte, finished or not.',
   ),
   MEDIABUCKET_MIN_FREE: setting(
     'auto',
@@ -159,7 +159,7 @@ export const settings = {
   MEDIABUCKET_TRUSTED_PROXIES: setting(
     '',
     addressRanges,
-    'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. Limits and the audit log use the address.',
+    'Reverse proxies whose `X-Forwarded-For` header gives the address of the client, for limits and the audit log.',
   ),
   MEDIABUCKET_WEBHOOK_ALLOW: setting(
     '',
@@ -239,7 +239,7 @@ export const settings = {
   MEDIABUCKET_MAX_LINK_LIFETIME: setting(
     '7d',
     linkLifetime,
-    'The longest lifetime of a signed URL that a client can request. Longer ones are refused with 400.',
+    'The longest lifetime of a signed URL that a client can request.',
   ),
   MEDIABUCKET_VARIANTS: setting(
     'thumb=400, medium=1600',
@@ -299,7 +299,7 @@ export const settings = {
   MEDIABUCKET_READ_ONLY: setting(
     'off',
     onOrOff,
-    'Whether requests that change something are refused with 503, for example during a migration. Reads continue.',
+    'Whether requests that change something are refused with 503. Reads continue.',
   ),
   MEDIABUCKET_LOG_LEVEL: setting(
     'info',
@@ -309,12 +309,12 @@ export const settings = {
   MEDIABUCKET_AUDIT: setting(
     'off',
     oneOf('off', 'changes', 'all'),
-    'What the audit log records, which `mediabucket audit` prints: nothing, changes, or changes and downloads (`all`). What the service records, commands record too.',
+    'What the audit log records, which `mediabucket audit` prints: nothing, changes, or changes and downloads (`all`), also of commands.',
   ),
   MEDIABUCKET_AUDIT_DAYS: setting(
     '365',
     wholeNumber(1, 36_500),
-    'How many days events stay in the audit log. The service removes earlier ones.',
+    'How many days events stay in the audit log.',
   ),
   MEDIABUCKET_CHANGES_DAYS: setting(
     '7',
