@@ -31,6 +31,10 @@ import {
 } from './token-operations.ts'
 import * as openapi from './token-routes.openapi.ts'
 
+interface TokenParts extends Pick<HttpContext, 'authorize' | 'readAuthorizedJson' | 'catalog' | 'tickQueue'> {
+  readonly serialize: ReturnType<typeof createSerializer>
+}
+
 /** `/api/token` and `/api/tokens` (docs/interface.md T1 to T8). */
 export function tokenRoutes({
   authorize,
@@ -39,59 +43,66 @@ export function tokenRoutes({
   tickQueue,
 }: HttpContext): readonly Route[] {
   const serialize = createSerializer({ schema: TokenList.properties.data })
-
-  async function describe(exchange: Exchange): Promise<Reply> {
-    const described =
-      (await describeToken(catalog, await authorize(exchange, null))) ??
-      // The row of a new user is still being added.
-      (await describeToken(catalog, await authorize(exchange, null, { isCounted: true, isSettled: true })))
-    if (described === null) throw tokenUnknown()
-    return { status: 200, headers: noStore, json: described }
-  }
-
-  async function list(exchange: Exchange): Promise<Reply> {
-    const grant = await authorize(exchange, 'tokens:manage')
-    await tickQueue.next(grant.tokenId)
-    const { data, next_cursor } = await listTokens(catalog, grant, parseTokenListQuery(exchange.query))
-    const list = new ListTexts(
-      (tokens: typeof data) => itemsText(serialize(tokens)),
-      () => tickQueue.next(grant.tokenId),
-    )
-    const added = await list.add(data)
-    return listReply(noStore, list.texts, {
-      next_cursor: added < data.length ? (data[added - 1]?.id ?? null) : next_cursor,
-    })
-  }
-
-  async function create(exchange: Exchange): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, 'tokens:manage', newTokenMembers)
-    const now = Date.now()
-    const created = await grantToken(catalog, caller, readNewToken(body, now), now, caller.actor)
-    return { status: 201, headers: noStore, json: created }
-  }
-
-  async function revoke(exchange: Exchange<'id'>): Promise<Reply> {
-    const grant = await authorize(exchange, 'tokens:manage')
-    await revokeToken(catalog, grant, exchange.params.id, Date.now(), grant.actor)
-    return { status: 204 }
-  }
-
-  async function rotate(exchange: Exchange<'id'>): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, 'tokens:manage', rotationMembers)
-    const now = Date.now()
-    const rotation = readRotation(body, now)
-    const created = await rotateToken(catalog, caller, exchange.params.id, rotation, now, caller.actor)
-    return { status: 201, headers: noStore, json: created }
-  }
-
+  const parts = { authorize, readAuthorizedJson, catalog, tickQueue, serialize }
   const readsBody = true
   return [
-    route('GET', '/api/token', openapi.describeToken, describe),
-    route('GET', '/api/tokens', openapi.listTokens, list),
-    route('POST', '/api/tokens', openapi.createToken, create, { readsBody }),
-    route('DELETE', '/api/tokens/:id', openapi.revokeToken, revoke),
-    route('POST', '/api/tokens/:id/rotate', openapi.rotateToken, rotate, { readsBody }),
+    route('GET', '/api/token', openapi.describeToken, (exchange) => describeOwnToken(parts, exchange)),
+    route('GET', '/api/tokens', openapi.listTokens, (exchange) => listBucketTokens(parts, exchange)),
+    route('POST', '/api/tokens', openapi.createToken, (exchange) => createToken(parts, exchange), {
+      readsBody,
+    }),
+    route('DELETE', '/api/tokens/:id', openapi.revokeToken, (exchange) => revoke(parts, exchange)),
+    route('POST', '/api/tokens/:id/rotate', openapi.rotateToken, (exchange) => rotate(parts, exchange), {
+      readsBody,
+    }),
   ]
+}
+
+async function describeOwnToken({ authorize, catalog }: TokenParts, exchange: Exchange): Promise<Reply> {
+  const described =
+    (await describeToken(catalog, await authorize(exchange, null))) ??
+    // The row of a new user is still being added.
+    (await describeToken(catalog, await authorize(exchange, null, { isCounted: true, isSettled: true })))
+  if (described === null) throw tokenUnknown()
+  return { status: 200, headers: noStore, json: described }
+}
+
+async function listBucketTokens(
+  { authorize, catalog, tickQueue, serialize }: TokenParts,
+  exchange: Exchange,
+): Promise<Reply> {
+  const grant = await authorize(exchange, 'tokens:manage')
+  await tickQueue.next(grant.tokenId)
+  const { data, next_cursor } = await listTokens(catalog, grant, parseTokenListQuery(exchange.query))
+  const list = new ListTexts(
+    (tokens: typeof data) => itemsText(serialize(tokens)),
+    () => tickQueue.next(grant.tokenId),
+  )
+  const added = await list.add(data)
+  return listReply(noStore, list.texts, {
+    next_cursor: added < data.length ? (data[added - 1]?.id ?? null) : next_cursor,
+  })
+}
+
+async function createToken({ readAuthorizedJson, catalog }: TokenParts, exchange: Exchange): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, 'tokens:manage', newTokenMembers)
+  const now = Date.now()
+  const created = await grantToken(catalog, caller, readNewToken(body, now), now, caller.actor)
+  return { status: 201, headers: noStore, json: created }
+}
+
+async function revoke({ authorize, catalog }: TokenParts, exchange: Exchange<'id'>): Promise<Reply> {
+  const grant = await authorize(exchange, 'tokens:manage')
+  await revokeToken(catalog, grant, exchange.params.id, Date.now(), grant.actor)
+  return { status: 204 }
+}
+
+async function rotate({ readAuthorizedJson, catalog }: TokenParts, exchange: Exchange<'id'>): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, 'tokens:manage', rotationMembers)
+  const now = Date.now()
+  const rotation = readRotation(body, now)
+  const created = await rotateToken(catalog, caller, exchange.params.id, rotation, now, caller.actor)
+  return { status: 201, headers: noStore, json: created }
 }
 
 const newTokenMembers = ['scopes', 'name', 'expires_at', 'note', 'limits'] as const

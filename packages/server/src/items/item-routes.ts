@@ -27,80 +27,105 @@ interface ItemOperations {
   readonly removeItems: ItemRemover['removeMany']
 }
 
+interface ItemParts {
+  readonly http: HttpContext
+  readonly operations: ItemOperations
+}
+
 /** `/api/media/{id}`, `DELETE /api/media` and `GET /api/bucket` (docs/interface.md M1 to M6, Q3). */
 export function itemRoutes(http: HttpContext, operations: ItemOperations): readonly Route[] {
-  const { authorize, readAuthorizedJson, catalog, urls, metrics } = http
-
-  async function find(exchange: Exchange<'id'>): Promise<Reply> {
-    const grant = await authorize(exchange, null)
-    if (!grant.scopes.has('media:read')) await requireUploaded(catalog, grant, exchange.params.id)
-    const item = await findItem(catalog, grant.bucketId, exchange.params.id)
-    const signer = signsUrls(grant, readListedUrls(exchange.query)) ? await operations.signLinks(null) : null
-    const { mediaObject, etag, stateTag, headers } = describeItem(urls, item, signer)
-    const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = exchange.request.headers
-    if (ifMatch !== undefined && !matchesState(ifMatch, stateTag))
-      throw new Fault('precondition-failed', 'If-Match does not name the current ETag of the item.')
-    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers }
-    return { status: 200, headers, json: mediaObject }
-  }
-
-  async function edit(exchange: Exchange<'id'>): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, 'media:write', editMembers, patchTypes)
-    requireUnlimited(caller)
-    // Before If-Match: a precondition is ignored if the request is refused without it (RFC 9110, section 13.2.1).
-    const changes = readEdit(body)
-    const ifMatch = exchange.request.headers['if-match']
-    const item = await operations.editItem(
-      caller.bucketId,
-      exchange.params.id,
-      changes,
-      ifMatch === undefined ? null : (item) => matchesState(ifMatch, describeItem(urls, item).stateTag),
-      caller.actor,
-    )
-    const { mediaObject, headers } = describeItem(urls, item)
-    return { status: 200, headers, json: mediaObject }
-  }
-
-  async function remove(exchange: Exchange<'id'>): Promise<Reply> {
-    const grant = await authorize(exchange, 'media:delete')
-    await operations.removeItem(grant.bucketId, exchange.params.id, grant.actor)
-    metrics.deletedItems.inc()
-    return { status: 204 }
-  }
-
-  async function removeMany(exchange: Exchange): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, 'media:delete', ['ids'])
-    const removed = await operations.removeItems(caller.bucketId, readIds(body['ids']), caller.actor)
-    metrics.deletedItems.inc(removed.deleted.length)
-    return { status: 200, headers: noStore, json: removed }
-  }
-
-  async function labelMany(exchange: Exchange): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, 'media:write', ['ids', 'labels'], patchTypes)
-    requireUnlimited(caller)
-    const ids = readIds(body['ids'])
-    const faults: ParameterFault[] = []
-    const changes = readLabelChanges(body['labels'], faults)
-    if (changes === undefined) throw malformed(faults)
-    const labelled = await operations.labelItems(caller.bucketId, ids, changes, caller.actor)
-    return { status: 200, headers: noStore, json: labelled }
-  }
-
-  /** The contents and the quota of the caller's bucket. */
-  async function bucket(exchange: Exchange): Promise<Reply> {
-    const { bucketId } = await authorize(exchange, 'media:read')
-    return { status: 200, headers: noStore, json: await describeBucket(catalog, bucketId) }
-  }
-
+  const parts = { http, operations }
   const readsBody = true
   return [
-    route('GET', '/api/media/:id', openapi.findMedia, find),
-    route('DELETE', '/api/media', openapi.removeManyMedia, removeMany, { readsBody }),
-    route('PATCH', '/api/media', openapi.labelMedia, labelMany, { readsBody }),
-    route('PATCH', '/api/media/:id', openapi.editMedia, edit, { readsBody }),
-    route('DELETE', '/api/media/:id', openapi.removeMedia, remove),
-    route('GET', '/api/bucket', openapi.describeBucket, bucket),
+    route('GET', '/api/media/:id', openapi.findMedia, (exchange) => showItem(parts, exchange)),
+    route('DELETE', '/api/media', openapi.removeManyMedia, (exchange) => removeItems(parts, exchange), {
+      readsBody,
+    }),
+    route('PATCH', '/api/media', openapi.labelMedia, (exchange) => labelItems(parts, exchange), {
+      readsBody,
+    }),
+    route('PATCH', '/api/media/:id', openapi.editMedia, (exchange) => editItem(parts, exchange), {
+      readsBody,
+    }),
+    route('DELETE', '/api/media/:id', openapi.removeMedia, (exchange) => removeItem(parts, exchange)),
+    route('GET', '/api/bucket', openapi.describeBucket, (exchange) => showBucket(http, exchange)),
   ]
+}
+
+async function showItem(
+  { http: { authorize, catalog, urls }, operations }: ItemParts,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const grant = await authorize(exchange, null)
+  if (!grant.scopes.has('media:read')) await requireUploaded(catalog, grant, exchange.params.id)
+  const item = await findItem(catalog, grant.bucketId, exchange.params.id)
+  const signer = signsUrls(grant, readListedUrls(exchange.query)) ? await operations.signLinks(null) : null
+  const { mediaObject, etag, stateTag, headers } = describeItem(urls, item, signer)
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = exchange.request.headers
+  if (ifMatch !== undefined && !matchesState(ifMatch, stateTag))
+    throw new Fault('precondition-failed', 'If-Match does not name the current ETag of the item.')
+  if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return { status: 304, headers }
+  return { status: 200, headers, json: mediaObject }
+}
+
+async function editItem(
+  { http: { readAuthorizedJson, urls }, operations }: ItemParts,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, 'media:write', editMembers, patchTypes)
+  requireUnlimited(caller)
+  // Before If-Match: a precondition is ignored if the request is refused without it (RFC 9110, section 13.2.1).
+  const changes = readEdit(body)
+  const ifMatch = exchange.request.headers['if-match']
+  const item = await operations.editItem(
+    caller.bucketId,
+    exchange.params.id,
+    changes,
+    ifMatch === undefined ? null : (item) => matchesState(ifMatch, describeItem(urls, item).stateTag),
+    caller.actor,
+  )
+  const { mediaObject, headers } = describeItem(urls, item)
+  return { status: 200, headers, json: mediaObject }
+}
+
+async function removeItem(
+  { http: { authorize, metrics }, operations }: ItemParts,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const grant = await authorize(exchange, 'media:delete')
+  await operations.removeItem(grant.bucketId, exchange.params.id, grant.actor)
+  metrics.deletedItems.inc()
+  return { status: 204 }
+}
+
+async function removeItems(
+  { http: { readAuthorizedJson, metrics }, operations }: ItemParts,
+  exchange: Exchange,
+): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, 'media:delete', ['ids'])
+  const removed = await operations.removeItems(caller.bucketId, readIds(body['ids']), caller.actor)
+  metrics.deletedItems.inc(removed.deleted.length)
+  return { status: 200, headers: noStore, json: removed }
+}
+
+async function labelItems(
+  { http: { readAuthorizedJson }, operations }: ItemParts,
+  exchange: Exchange,
+): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, 'media:write', ['ids', 'labels'], patchTypes)
+  requireUnlimited(caller)
+  const ids = readIds(body['ids'])
+  const faults: ParameterFault[] = []
+  const changes = readLabelChanges(body['labels'], faults)
+  if (changes === undefined) throw malformed(faults)
+  const labelled = await operations.labelItems(caller.bucketId, ids, changes, caller.actor)
+  return { status: 200, headers: noStore, json: labelled }
+}
+
+/** The contents and the quota of the caller's bucket. */
+async function showBucket({ authorize, catalog }: HttpContext, exchange: Exchange): Promise<Reply> {
+  const { bucketId } = await authorize(exchange, 'media:read')
+  return { status: 200, headers: noStore, json: await describeBucket(catalog, bucketId) }
 }
 
 /**

@@ -70,193 +70,255 @@ const extensions = [
 /** The methods of `X-HTTP-Method-Override`. */
 const overrideMethods = ['DELETE', 'HEAD', 'PATCH'] as const
 
+interface ResumableParts {
+  readonly http: HttpContext
+  readonly operations: ResumableUploadOperations
+}
+
 /** Responds to a request with a valid token to an upload. */
-type UploadHandler = (caller: Caller, exchange: Exchange<'id'>) => Promise<Reply>
+type UploadHandler = (parts: ResumableParts, caller: Caller, exchange: Exchange<'id'>) => Promise<Reply>
 
 /** `/api/uploads`: resumable uploads by the tus protocol 1.0.0 (docs/interface.md R1 to R13). */
 export function resumableUploadRoutes(
   http: HttpContext,
   operations: ResumableUploadOperations,
 ): readonly Route[] {
-  const { authorize, readBody, catalog, metrics, settings } = http
-  const { baseUrl, maxFileSize } = settings
-
-  async function authorizeUpload(exchange: Exchange, grace = 0): Promise<Caller> {
-    const caller = await authorize(exchange, 'media:write', { grace })
-    requireVersion(exchange.request)
-    return caller
-  }
-
-  // tus 1.0.0, HEAD and PATCH: if the resource is not found, the Server SHOULD return 404. Expiration: also for "an
-  // upload which has since been removed". Termination: also "For all future requests to this URL".
-  const findOwn = (caller: Caller, { params }: Exchange<'id'>) =>
-    findUpload(catalog, caller, params.id, Date.now())
-
-  async function appendChunk(id: UploadId, chunk: Chunk): Promise<Upload> {
-    const { upload, item } = await operations.appendUpload(id, chunk)
-    if (item) {
-      metrics.uploadedItems.inc()
-      metrics.uploadedBytes.inc(item.size)
-    }
-    return upload
-  }
-
-  /** `POST /api/uploads`: creates an upload, with its first chunk or without (R1). */
-  async function create(exchange: Exchange): Promise<Reply> {
-    const { request } = exchange
-    metrics.countActiveUpload(exchange.response)
-    const caller = await authorizeUpload(exchange)
-    const { limits } = caller
-    refuseContentCoding(request)
-    const headers = parseUploadHeaders(request.headers)
-    refuseConcatenation(headers)
-    const length = requireLength(headers)
-    if (length !== null) checkFileSize(length, maxFileSize, limits)
-    const { metadata, checksum } = headers
-    const sender = senderOf(caller, metadata, true)
-    const chunk = hasChunkType(request)
-      ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
-      : null
-    // Before the upload is created, so that the request reserves nothing if its chunk is refused.
-    if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize, limits)
-    const created = await operations.createUpload(caller, {
-      length,
-      metadata: metadata?.header || null,
-      filename: nameOfMetadata(metadata),
-      declaredType: firstOf(metadata, 'filetype', 'type'),
-    })
-
-    // tus 1.0.0, Creation: "The Upload-Length header MAY be set to 0, indicating that the Client wants to upload an empty
-    // file. Such an upload is immediately complete after its creation without transferring data".
-    const first = chunk ?? (length === 0 ? emptyChunk(sender) : null)
-    const upload = first === null ? created : await appendChunk(created.id, first)
-    return {
-      // tus 1.0.0, Creation: "The Server MUST acknowledge a successful upload creation with the 201 Created status. The Server
-      // MUST set the Location header to the URL of the created resource."
-      status: 201,
-      headers: {
-        location: `${baseUrl}/api/uploads/${upload.id}`,
-        // tus 1.0.0, Creation With Upload: the Server "MUST include the Upload-Offset header in the response and MUST set its
-        // value to the offset of the upload after applying the accepted bytes."
-        ...(chunk === null ? {} : { 'upload-offset': `${upload.offset}` }),
-        ...stateHeaders(upload, baseUrl),
-      },
-    }
-  }
-
-  /** `HEAD /api/uploads/:id`: the offset and the length (R3). */
-  async function describe(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
-    const { id } = await findOwn(caller, exchange)
-    parseUploadHeaders(exchange.request.headers)
-    // A client usually sends HEAD to resume. The previous request may still wait for bytes from a lost connection.
-    await operations.waitForWriter(id)
-    const { length, metadata, offset, ...state } = await findUpload(catalog, caller, id, Date.now())
-    return {
-      // tus 1.0.0, HEAD: "The Server SHOULD acknowledge successful HEAD requests with a 200 OK or 204 No Content status."
-      status: 200,
-      headers: {
-        // tus 1.0.0, HEAD: "The Server MUST always include the Upload-Offset header in the response for a HEAD request, even if
-        // the offset is 0, or the upload is already considered completed."
-        'upload-offset': `${offset}`,
-        // tus 1.0.0, HEAD: "If the size of the upload is known, the Server MUST include the Upload-Length header in the
-        // response." Creation: "As long as the length of the upload is not known, the Server MUST set Upload-Defer-Length: 1 in
-        // all responses to HEAD requests."
-        ...(length === null ? { 'upload-defer-length': '1' } : { 'upload-length': `${length}` }),
-        // tus 1.0.0, Creation: "If an upload contains additional metadata, responses to HEAD requests MUST include the
-        // Upload-Metadata header and its value as specified by the Client during the creation."
-        ...(metadata ? { 'upload-metadata': metadata } : {}),
-        ...stateHeaders(state, baseUrl),
-      },
-    }
-  }
-
-  /** `PATCH /api/uploads/:id`: appends a chunk (R4 to R7). */
-  async function append(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
-    const { request } = exchange
-    const found = await findOwn(caller, exchange)
-    if (found.finished) requireUnexpired(caller)
-    refuseContentCoding(request)
-    // tus 1.0.0, PATCH: "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server
-    // SHOULD return a 415 Unsupported Media Type status."
-    if (!hasChunkType(request))
-      throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`, {
-        members: { accepted: [chunkType] },
-      })
-    const { offset, length, checksum } = parseUploadHeaders(request.headers)
-    if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
-    const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
-    const sender = senderOf(caller, metadata, false)
-    const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
-    // appendUpload checks with the lock of the upload. To get it, it may interrupt another request, so a chunk that does not fit is rejected here.
-    checkUnlocked(found, chunk, maxFileSize, caller.limits)
-    const upload = await appendChunk(found.id, chunk)
-    // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
-    // include the Upload-Offset header containing the new offset."
-    return {
-      status: 204,
-      headers: { 'upload-offset': `${upload.offset}`, ...stateHeaders(upload, baseUrl) },
-    }
-  }
-
-  /** `DELETE /api/uploads/:id`: removes the upload, and its item if it is finished (R9). */
-  async function remove(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
-    const { id } = await findOwn(caller, exchange)
-    parseUploadHeaders(exchange.request.headers)
-    const mayDelete = () => requireItemRemoval(caller)
-    const removed = await operations.removeUpload(id, mayDelete, caller.actor)
-    if (removed.item) metrics.deletedItems.inc()
-    // tus 1.0.0, Termination: "the Server SHOULD free associated resources and MUST respond with the 204 No Content status".
-    return { status: 204, headers: { 'cache-control': 'no-store' } }
-  }
-
-  /**
-   * `POST /api/uploads/:id`: handles the request as one with the method of `X-HTTP-Method-Override`. On other methods the header is
-   * ignored, so that a request never does more than its method permits (R13).
-   */
-  async function override(caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
-    // tus 1.0.0, Core: the header "MUST be interpreted as the request's method by the Server, if the header is presented. The
-    // actual method of the request MUST be ignored."
-    const value = exchange.request.headers['x-http-method-override']
-    switch (overrideMethods.find((method) => method === value)) {
-      case 'DELETE':
-        return await remove(caller, exchange)
-      case 'HEAD':
-        return await describe(caller, exchange)
-      case 'PATCH':
-        return await append(caller, exchange)
-      default: {
-        const detail = `POST needs the header X-HTTP-Method-Override with ${overrideMethods.join(', ')}.`
-        throw new HeaderFault('method-not-allowed', detail, { allow: 'DELETE, HEAD, OPTIONS, PATCH' })
-      }
-    }
-  }
-
+  const parts = { http, operations }
   const options = {
     readsBody: true,
     headers: versionHeader,
-    optionsHeaders: tusOptionsHeaders(maxFileSize),
-  }
-  const uploadRoute = (method: Route['method'], description: OperationDescription, handle: UploadHandler) => {
-    const readsBody = method === 'POST' || method === 'PATCH'
-    return route(
-      method,
-      '/api/uploads/:id',
-      description,
-      async (exchange) => {
-        if (readsBody) metrics.countActiveUpload(exchange.response)
-        return await handle(await authorizeUpload(exchange, graceOfUploads), exchange)
-      },
-      { ...options, readsBody },
-    )
+    optionsHeaders: tusOptionsHeaders(http.settings.maxFileSize),
   }
   return [
-    route('POST', '/api/uploads', openapi.createUpload, create, options),
-    route('POST', '/api/uploads/', openapi.createUpload, create, options),
-    uploadRoute('HEAD', openapi.findUpload, describe),
-    uploadRoute('PATCH', openapi.appendUpload, append),
-    uploadRoute('DELETE', openapi.removeUpload, remove),
-    uploadRoute('POST', openapi.overrideUpload, override),
+    ...['/api/uploads', '/api/uploads/'].map((path) =>
+      route('POST', path, openapi.createUpload, (exchange) => createUpload(parts, exchange), options),
+    ),
+    uploadRoute(parts, 'HEAD', openapi.findUpload, describeUpload),
+    uploadRoute(parts, 'PATCH', openapi.appendUpload, appendToUpload),
+    uploadRoute(parts, 'DELETE', openapi.removeUpload, removeUpload),
+    uploadRoute(parts, 'POST', openapi.overrideUpload, overrideMethod),
   ]
+}
+
+/** The route of a method of an upload. Its handler gets the caller, whose token may have expired lately. */
+function uploadRoute(
+  parts: ResumableParts,
+  method: Route['method'],
+  description: OperationDescription,
+  handle: UploadHandler,
+): Route {
+  const { metrics, settings } = parts.http
+  const readsBody = method === 'POST' || method === 'PATCH'
+  return route(
+    method,
+    '/api/uploads/:id',
+    description,
+    async (exchange) => {
+      if (readsBody) metrics.countActiveUpload(exchange.response)
+      return await handle(parts, await authorizeUpload(parts, exchange, graceOfUploads), exchange)
+    },
+    { readsBody, headers: versionHeader, optionsHeaders: tusOptionsHeaders(settings.maxFileSize) },
+  )
+}
+
+async function authorizeUpload(
+  { http: { authorize } }: ResumableParts,
+  exchange: Exchange,
+  grace = 0,
+): Promise<Caller> {
+  const caller = await authorize(exchange, 'media:write', { grace })
+  requireVersion(exchange.request)
+  return caller
+}
+
+// tus 1.0.0, HEAD and PATCH: if the resource is not found, the Server SHOULD return 404. Expiration: also for "an
+// upload which has since been removed". Termination: also "For all future requests to this URL".
+function findOwn(
+  { http: { catalog } }: ResumableParts,
+  caller: Caller,
+  { params }: Exchange<'id'>,
+): Promise<Upload> {
+  return findUpload(catalog, caller, params.id, Date.now())
+}
+
+async function appendChunk(
+  { http: { metrics }, operations }: ResumableParts,
+  id: UploadId,
+  chunk: Chunk,
+): Promise<Upload> {
+  const { upload, item } = await operations.appendUpload(id, chunk)
+  if (item) {
+    metrics.uploadedItems.inc()
+    metrics.uploadedBytes.inc(item.size)
+  }
+  return upload
+}
+
+/** `POST /api/uploads`: creates an upload, with its first chunk or without (R1). */
+async function createUpload(parts: ResumableParts, exchange: Exchange): Promise<Reply> {
+  const {
+    http: {
+      readBody,
+      metrics,
+      settings: { baseUrl, maxFileSize },
+    },
+    operations,
+  } = parts
+  const { request } = exchange
+  metrics.countActiveUpload(exchange.response)
+  const caller = await authorizeUpload(parts, exchange)
+  const { limits } = caller
+  refuseContentCoding(request)
+  const headers = parseUploadHeaders(request.headers)
+  refuseConcatenation(headers)
+  const length = requireLength(headers)
+  if (length !== null) checkFileSize(length, maxFileSize, limits)
+  const { metadata, checksum } = headers
+  const sender = senderOf(caller, metadata, true)
+  const chunk = hasChunkType(request)
+    ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
+    : null
+  // Before the upload is created, so that the request reserves nothing if its chunk is refused.
+  if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize, limits)
+  const created = await operations.createUpload(caller, {
+    length,
+    metadata: metadata?.header || null,
+    filename: nameOfMetadata(metadata),
+    declaredType: firstOf(metadata, 'filetype', 'type'),
+  })
+
+  // tus 1.0.0, Creation: "The Upload-Length header MAY be set to 0, indicating that the Client wants to upload an empty
+  // file. Such an upload is immediately complete after its creation without transferring data".
+  const first = chunk ?? (length === 0 ? emptyChunk(sender) : null)
+  const upload = first === null ? created : await appendChunk(parts, created.id, first)
+  return {
+    // tus 1.0.0, Creation: "The Server MUST acknowledge a successful upload creation with the 201 Created status. The Server
+    // MUST set the Location header to the URL of the created resource."
+    status: 201,
+    headers: {
+      location: `${baseUrl}/api/uploads/${upload.id}`,
+      // tus 1.0.0, Creation With Upload: the Server "MUST include the Upload-Offset header in the response and MUST set its
+      // value to the offset of the upload after applying the accepted bytes."
+      ...(chunk === null ? {} : { 'upload-offset': `${upload.offset}` }),
+      ...stateHeaders(upload, baseUrl),
+    },
+  }
+}
+
+/** `HEAD /api/uploads/:id`: the offset and the length (R3). */
+async function describeUpload(
+  parts: ResumableParts,
+  caller: Caller,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const {
+    http: {
+      catalog,
+      settings: { baseUrl },
+    },
+    operations,
+  } = parts
+  const { id } = await findOwn(parts, caller, exchange)
+  parseUploadHeaders(exchange.request.headers)
+  // A client usually sends HEAD to resume. The previous request may still wait for bytes from a lost connection.
+  await operations.waitForWriter(id)
+  const { length, metadata, offset, ...state } = await findUpload(catalog, caller, id, Date.now())
+  return {
+    // tus 1.0.0, HEAD: "The Server SHOULD acknowledge successful HEAD requests with a 200 OK or 204 No Content status."
+    status: 200,
+    headers: {
+      // tus 1.0.0, HEAD: "The Server MUST always include the Upload-Offset header in the response for a HEAD request, even if
+      // the offset is 0, or the upload is already considered completed."
+      'upload-offset': `${offset}`,
+      // tus 1.0.0, HEAD: "If the size of the upload is known, the Server MUST include the Upload-Length header in the
+      // response." Creation: "As long as the length of the upload is not known, the Server MUST set Upload-Defer-Length: 1 in
+      // all responses to HEAD requests."
+      ...(length === null ? { 'upload-defer-length': '1' } : { 'upload-length': `${length}` }),
+      // tus 1.0.0, Creation: "If an upload contains additional metadata, responses to HEAD requests MUST include the
+      // Upload-Metadata header and its value as specified by the Client during the creation."
+      ...(metadata ? { 'upload-metadata': metadata } : {}),
+      ...stateHeaders(state, baseUrl),
+    },
+  }
+}
+
+/** `PATCH /api/uploads/:id`: appends a chunk (R4 to R7). */
+async function appendToUpload(
+  parts: ResumableParts,
+  caller: Caller,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const {
+    http: {
+      readBody,
+      settings: { baseUrl, maxFileSize },
+    },
+  } = parts
+  const { request } = exchange
+  const found = await findOwn(parts, caller, exchange)
+  if (found.finished) requireUnexpired(caller)
+  refuseContentCoding(request)
+  // tus 1.0.0, PATCH: "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server
+  // SHOULD return a 415 Unsupported Media Type status."
+  if (!hasChunkType(request))
+    throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`, {
+      members: { accepted: [chunkType] },
+    })
+  const { offset, length, checksum } = parseUploadHeaders(request.headers)
+  if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
+  const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
+  const sender = senderOf(caller, metadata, false)
+  const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
+  // appendUpload checks with the lock of the upload. To get it, it may interrupt another request, so a chunk that does not fit is rejected here.
+  checkUnlocked(found, chunk, maxFileSize, caller.limits)
+  const upload = await appendChunk(parts, found.id, chunk)
+  // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
+  // include the Upload-Offset header containing the new offset."
+  return {
+    status: 204,
+    headers: { 'upload-offset': `${upload.offset}`, ...stateHeaders(upload, baseUrl) },
+  }
+}
+
+/** `DELETE /api/uploads/:id`: removes the upload, and its item if it is finished (R9). */
+async function removeUpload(parts: ResumableParts, caller: Caller, exchange: Exchange<'id'>): Promise<Reply> {
+  const {
+    http: { metrics },
+    operations,
+  } = parts
+  const { id } = await findOwn(parts, caller, exchange)
+  parseUploadHeaders(exchange.request.headers)
+  const mayDelete = () => requireItemRemoval(caller)
+  const removed = await operations.removeUpload(id, mayDelete, caller.actor)
+  if (removed.item) metrics.deletedItems.inc()
+  // tus 1.0.0, Termination: "the Server SHOULD free associated resources and MUST respond with the 204 No Content status".
+  return { status: 204, headers: { 'cache-control': 'no-store' } }
+}
+
+/**
+ * `POST /api/uploads/:id`: handles the request as one with the method of `X-HTTP-Method-Override`. On other methods the header is
+ * ignored, so that a request never does more than its method permits (R13).
+ */
+async function overrideMethod(
+  parts: ResumableParts,
+  caller: Caller,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  // tus 1.0.0, Core: the header "MUST be interpreted as the request's method by the Server, if the header is presented. The
+  // actual method of the request MUST be ignored."
+  const value = exchange.request.headers['x-http-method-override']
+  switch (overrideMethods.find((method) => method === value)) {
+    case 'DELETE':
+      return await removeUpload(parts, caller, exchange)
+    case 'HEAD':
+      return await describeUpload(parts, caller, exchange)
+    case 'PATCH':
+      return await appendToUpload(parts, caller, exchange)
+    default: {
+      const detail = `POST needs the header X-HTTP-Method-Override with ${overrideMethods.join(', ')}.`
+      throw new HeaderFault('method-not-allowed', detail, { allow: 'DELETE, HEAD, OPTIONS, PATCH' })
+    }
+  }
 }
 
 /** What the response to OPTIONS carries, which needs neither token nor version. `maxFileSize` is in bytes. */

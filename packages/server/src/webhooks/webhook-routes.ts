@@ -17,88 +17,127 @@ import type { WebhookSettings } from '../storage/catalog/webhooks.ts'
 import { refusalOfUrl, type WebhookOperations } from './webhook-operations.ts'
 import * as openapi from './webhook-routes.openapi.ts'
 
+interface WebhookParts extends Pick<HttpContext, 'authorize' | 'readAuthorizedJson'> {
+  readonly webhooks: WebhookOperations
+  /** Ranges of addresses that are not refused. */
+  readonly allowed: readonly string[]
+}
+
 /** `/api/webhooks` (docs/interface.md WH1 to WH3). */
 export function webhookRoutes(
   { authorize, readAuthorizedJson }: HttpContext,
   webhooks: WebhookOperations,
-  /** Ranges of addresses that are not refused. */
   allowed: readonly string[],
 ): readonly Route[] {
-  const scope = 'webhooks:manage'
-  const json = (value: object, status = 200): Reply => ({ status, headers: noStore, json: value })
-
-  async function list(exchange: Exchange): Promise<Reply> {
-    const { bucketId } = await authorize(exchange, scope)
-    return json({ data: await webhooks.list(bucketId) })
-  }
-
-  async function describe(exchange: Exchange<'id'>): Promise<Reply> {
-    const { bucketId } = await authorize(exchange, scope)
-    return json(await webhooks.find(bucketId, exchange.params.id))
-  }
-
-  async function create(exchange: Exchange): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, scope, ['url', 'kinds', 'batch'])
-    const { url, kinds = [], batch = 1 } = readSettings(body, allowed)
-    if (url === undefined) throw malformed([{ parameter: 'url', detail: webhookUrlRule }])
-    return json(await webhooks.create(caller.bucketId, { url, kinds, batch }, caller.actor), 201)
-  }
-
-  async function edit(exchange: Exchange<'id'>): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, scope, ['url', 'kinds', 'batch', 'state'])
-    const settings = readSettings(body, allowed)
-    return json(await webhooks.set(caller.bucketId, exchange.params.id, settings, caller.actor))
-  }
-
-  async function remove(exchange: Exchange<'id'>): Promise<Reply> {
-    const { bucketId, actor } = await authorize(exchange, scope)
-    await webhooks.remove(bucketId, exchange.params.id, actor)
-    return { status: 204 }
-  }
-
-  async function rotate(exchange: Exchange<'id'>): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, scope, ['overlap_seconds'])
-    const { overlap_seconds: overlap = defaultSecretOverlap } = body
-    if (!isWhole(overlap, 0, maxSecretOverlap))
-      throw malformed([
-        {
-          parameter: 'overlap_seconds',
-          detail: `An integer from 0 to ${maxSecretOverlap}.`,
-          ...{ minimum: 0, maximum: maxSecretOverlap, unit: 'seconds' },
-        },
-      ])
-    return json(await webhooks.rotate(caller.bucketId, exchange.params.id, overlap * 1_000, caller.actor))
-  }
-
-  async function test(exchange: Exchange<'id'>): Promise<Reply> {
-    const { bucketId } = await authorize(exchange, scope)
-    return json(await webhooks.test(bucketId, exchange.params.id))
-  }
-
-  async function deliveries(exchange: Exchange<'id'>): Promise<Reply> {
-    const { bucketId } = await authorize(exchange, scope)
-    return json({ data: await webhooks.deliveries(bucketId, exchange.params.id) })
-  }
-
-  async function redeliver(exchange: Exchange<'id' | 'number'>): Promise<Reply> {
-    const { bucketId } = await authorize(exchange, scope)
-    const { id, number } = exchange.params
-    const parsed = /^[1-9]\d{0,14}$/.test(number) ? Number(number) : 0
-    return json(await webhooks.redeliver(bucketId, id, parsed))
-  }
-
+  const parts = { authorize, readAuthorizedJson, webhooks, allowed }
   const readsBody = true
   return [
-    route('GET', '/api/webhooks', openapi.listWebhooks, list),
-    route('POST', '/api/webhooks', openapi.createWebhook, create, { readsBody }),
-    route('GET', '/api/webhooks/:id', openapi.describeWebhook, describe),
-    route('PATCH', '/api/webhooks/:id', openapi.editWebhook, edit, { readsBody }),
-    route('DELETE', '/api/webhooks/:id', openapi.deleteWebhook, remove),
-    route('POST', '/api/webhooks/:id/rotate', openapi.rotateWebhook, rotate, { readsBody }),
-    route('POST', '/api/webhooks/:id/test', openapi.testWebhook, test),
-    route('GET', '/api/webhooks/:id/deliveries', openapi.listDeliveries, deliveries),
-    route('POST', '/api/webhooks/:id/deliveries/:number/redeliver', openapi.redeliverWebhook, redeliver),
+    route('GET', '/api/webhooks', openapi.listWebhooks, (exchange) => listWebhooks(parts, exchange)),
+    route('POST', '/api/webhooks', openapi.createWebhook, (exchange) => createWebhook(parts, exchange), {
+      readsBody,
+    }),
+    route('GET', '/api/webhooks/:id', openapi.describeWebhook, (exchange) => findWebhook(parts, exchange)),
+    route('PATCH', '/api/webhooks/:id', openapi.editWebhook, (exchange) => editWebhook(parts, exchange), {
+      readsBody,
+    }),
+    route('DELETE', '/api/webhooks/:id', openapi.deleteWebhook, (exchange) => removeWebhook(parts, exchange)),
+    route(
+      'POST',
+      '/api/webhooks/:id/rotate',
+      openapi.rotateWebhook,
+      (exchange) => rotateSecret(parts, exchange),
+      { readsBody },
+    ),
+    route('POST', '/api/webhooks/:id/test', openapi.testWebhook, (exchange) => testWebhook(parts, exchange)),
+    route('GET', '/api/webhooks/:id/deliveries', openapi.listDeliveries, (exchange) =>
+      listDeliveries(parts, exchange),
+    ),
+    route('POST', '/api/webhooks/:id/deliveries/:number/redeliver', openapi.redeliverWebhook, (exchange) =>
+      redeliver(parts, exchange),
+    ),
   ]
+}
+
+const scope = 'webhooks:manage'
+
+const okJson = (value: object, status = 200): Reply => ({ status, headers: noStore, json: value })
+
+async function listWebhooks({ authorize, webhooks }: WebhookParts, exchange: Exchange): Promise<Reply> {
+  const { bucketId } = await authorize(exchange, scope)
+  return okJson({ data: await webhooks.list(bucketId) })
+}
+
+async function findWebhook({ authorize, webhooks }: WebhookParts, exchange: Exchange<'id'>): Promise<Reply> {
+  const { bucketId } = await authorize(exchange, scope)
+  return okJson(await webhooks.find(bucketId, exchange.params.id))
+}
+
+async function createWebhook(
+  { readAuthorizedJson, webhooks, allowed }: WebhookParts,
+  exchange: Exchange,
+): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, scope, ['url', 'kinds', 'batch'])
+  const { url, kinds = [], batch = 1 } = readSettings(body, allowed)
+  if (url === undefined) throw malformed([{ parameter: 'url', detail: webhookUrlRule }])
+  return okJson(await webhooks.create(caller.bucketId, { url, kinds, batch }, caller.actor), 201)
+}
+
+async function editWebhook(
+  { readAuthorizedJson, webhooks, allowed }: WebhookParts,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, scope, ['url', 'kinds', 'batch', 'state'])
+  const settings = readSettings(body, allowed)
+  return okJson(await webhooks.set(caller.bucketId, exchange.params.id, settings, caller.actor))
+}
+
+async function removeWebhook(
+  { authorize, webhooks }: WebhookParts,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const { bucketId, actor } = await authorize(exchange, scope)
+  await webhooks.remove(bucketId, exchange.params.id, actor)
+  return { status: 204 }
+}
+
+async function rotateSecret(
+  { readAuthorizedJson, webhooks }: WebhookParts,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, scope, ['overlap_seconds'])
+  const { overlap_seconds: overlap = defaultSecretOverlap } = body
+  if (!isWhole(overlap, 0, maxSecretOverlap))
+    throw malformed([
+      {
+        parameter: 'overlap_seconds',
+        detail: `An integer from 0 to ${maxSecretOverlap}.`,
+        ...{ minimum: 0, maximum: maxSecretOverlap, unit: 'seconds' },
+      },
+    ])
+  return okJson(await webhooks.rotate(caller.bucketId, exchange.params.id, overlap * 1_000, caller.actor))
+}
+
+async function testWebhook({ authorize, webhooks }: WebhookParts, exchange: Exchange<'id'>): Promise<Reply> {
+  const { bucketId } = await authorize(exchange, scope)
+  return okJson(await webhooks.test(bucketId, exchange.params.id))
+}
+
+async function listDeliveries(
+  { authorize, webhooks }: WebhookParts,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const { bucketId } = await authorize(exchange, scope)
+  return okJson({ data: await webhooks.deliveries(bucketId, exchange.params.id) })
+}
+
+async function redeliver(
+  { authorize, webhooks }: WebhookParts,
+  exchange: Exchange<'id' | 'number'>,
+): Promise<Reply> {
+  const { bucketId } = await authorize(exchange, scope)
+  const { id, number } = exchange.params
+  const parsed = /^[1-9]\d{0,14}$/.test(number) ? Number(number) : 0
+  return okJson(await webhooks.redeliver(bucketId, id, parsed))
 }
 
 const kindNames = Object.keys(changeKinds).filter(isChangeKind)
