@@ -125,7 +125,7 @@ test('V5 a process that is killed leaves variants.db intact, with what it had st
   const id = newItemId()
   const child = startProcess(
     '../../blobs/disk/variant-database.ts',
-    `const variants = module.new ServerVariants(${JSON.stringify(directory)}, () => process.exit(1))
+    `const variants = new module.ServerVariants(${JSON.stringify(directory)}, () => process.exit(1))
     for (let number = 1; ; number += 1) {
       const bytes = Buffer.alloc(20_000, number % 100)
       variants.apply([{ kind: 'store', name: '${id}.' + number % 100, bytes }])
