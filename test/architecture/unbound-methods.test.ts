@@ -16,6 +16,6 @@ test('the check finds methods that are destructured, spread and handed on, behin
     `${samples}/unbound-methods.ts: next`,
     `${samples}/unbound-methods.ts: ...counter`,
     `${samples}/unbound-methods.ts: counter.next`,
-    `${samples}/unbound-methods.ts: stack.push`,
+    `${samples}/unbound-methods.ts: pile.push`,
   ])
 })

@@ -19,6 +19,8 @@ import { root } from './sources.ts'
 interface StatefulClass {
   readonly methods: ReadonlySet<string>
   readonly type: Type
+  /** The symbols of the class and of its interfaces, which are the same whatever their type parameters are. */
+  readonly symbols: ReadonlySet<number>
 }
 
 /** A place that takes methods off an object: all of them, with a spread, or the one that it names. */
@@ -53,7 +55,7 @@ function findUnbound(project: Project, files: readonly string[]): string[] {
     if (source === undefined) throw new Error(`The project does not contain ${file}.`)
     visit(source, (node) => {
       const methods = methodsWithThis(node)
-      if (methods.size > 0) classes.push({ methods, type: declaredType(project.checker, node) })
+      if (methods.size > 0) classes.push({ methods, ...typesOf(project.checker, node) })
       takings.push(...takingsOf(file, node))
     })
   }
@@ -90,10 +92,13 @@ function usesThis(node: Node): boolean {
   return found
 }
 
-function declaredType(checker: Checker, node: Node): Type {
+function typesOf(checker: Checker, node: Node): Pick<StatefulClass, 'type' | 'symbols'> {
   const symbol = isClassDeclaration(node) && node.name ? checker.getSymbolAtLocation(node.name) : undefined
-  if (symbol === undefined) throw new Error('A class has no name.')
-  return checker.getDeclaredTypeOfSymbol(symbol)
+  if (symbol === undefined || !isClassDeclaration(node)) throw new Error('A class has no name.')
+  const interfaces = (node.heritageClauses ?? [])
+    .flatMap(({ types }) => [...types])
+    .flatMap((each) => checker.getTypeAtLocation(each)?.getSymbol()?.id ?? [])
+  return { type: checker.getDeclaredTypeOfSymbol(symbol), symbols: new Set([symbol.id, ...interfaces]) }
 }
 
 function takingsOf(file: string, node: Node): Taking[] {
@@ -122,12 +127,11 @@ function mayBeOfOne(
 ): boolean {
   if ((type.flags & TypeFlags.Any) !== 0) return false
   const taken = method === null ? checker.getPropertiesOfType(type).map(({ name }) => name) : [method]
-  // A generic class is of its own symbol whatever its parameters are.
-  const symbol = type.getSymbol()
+  const symbol = type.getSymbol()?.id
   return classes.some(
     (each) =>
       taken.some((name) => each.methods.has(name)) &&
-      (each.type.getSymbol() === symbol || checker.isTypeAssignableTo(each.type, type)),
+      ((symbol !== undefined && each.symbols.has(symbol)) || checker.isTypeAssignableTo(each.type, type)),
   )
 }
 

@@ -17,7 +17,12 @@ export function callCounter(counter: Counter): number {
   return counter.next() + (typeof counter.next === 'function' ? counter.next.bind(counter)() : 0)
 }
 
-class Stack<Value> {
+interface Pile<Value> {
+  push(value: Value): void
+}
+
+class Stack<Value, Label> implements Pile<Value> {
+  readonly labels: Label[] = []
   readonly #values: Value[] = []
 
   push(value: Value): void {
@@ -27,8 +32,8 @@ class Stack<Value> {
 
 export function loseThis(
   counter: Counter = new UpwardCounter(),
-  stack = new Stack<number>(),
+  pile: Pile<number> = new Stack<number, string>(),
 ): readonly unknown[] {
   const { next } = counter
-  return [next, { ...counter }, [1].map(counter.next), stack.push]
+  return [next, { ...counter }, [1].map(counter.next), pile.push]
 }
