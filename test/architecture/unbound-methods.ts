@@ -12,7 +12,7 @@ import {
   type Node,
   SyntaxKind,
 } from 'typescript/unstable/ast'
-import { API, type Checker, type Project, type Type, TypeFlags } from 'typescript/unstable/sync'
+import { API, type Checker, type Project, SymbolFlags, type Type, TypeFlags } from 'typescript/unstable/sync'
 import { root } from './sources.ts'
 
 /** A class whose methods use `this`. */
@@ -97,7 +97,10 @@ function typesOf(checker: Checker, node: Node): Pick<StatefulClass, 'type' | 'sy
   if (symbol === undefined || !isClassDeclaration(node)) throw new Error('A class has no name.')
   const interfaces = (node.heritageClauses ?? [])
     .flatMap(({ types }) => [...types])
-    .flatMap((each) => checker.getTypeAtLocation(each)?.getSymbol()?.id ?? [])
+    .flatMap((each) => checker.getTypeAtLocation(each)?.getSymbol() ?? [])
+    // Types such as Pick<…> are of one symbol together.
+    .filter(({ flags }) => (flags & (SymbolFlags.Interface | SymbolFlags.Class)) !== 0)
+    .map(({ id }) => id)
   return { type: checker.getDeclaredTypeOfSymbol(symbol), symbols: new Set([symbol.id, ...interfaces]) }
 }
 

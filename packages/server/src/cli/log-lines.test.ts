@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
-import { createLogLines, type LogDestination } from './log-lines.ts'
+import { type LogDestination, LogLines } from './log-lines.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -30,7 +30,7 @@ function pipe(room: number) {
 }
 
 const loss = (lines: number) => `${lines} dropped\n`
-const open = (destination: LogDestination) => createLogLines(destination, loss)
+const open = (destination: LogDestination) => new LogLines(destination, loss)
 const line = (index: number) => `line ${index} ${'x'.repeat(100)}\n`
 const lines = (count: number) => Array.from({ length: count }, (_, index) => line(index))
 
@@ -74,7 +74,7 @@ test('O3 lines that the buffer has no room for are dropped; the next line after 
   const log = open(stalled)
   const all = lines(30_000)
   for (const each of all) log.write(each)
-  const dropped = log.dropped()
+  const dropped = log.dropped
   expect(dropped).toBeGreaterThan(1_000)
   stalled.read(Infinity)
   vi.advanceTimersByTime(1_000)
@@ -91,7 +91,7 @@ test('O3 a failed write loses its lines, which are counted, and throws no error'
   disk.breakUntil(false)
   log.write('lost too\n')
   log.flushSync()
-  expect(log.dropped()).toBe(2)
+  expect(log.dropped).toBe(2)
   disk.breakUntil(true)
   disk.read(Infinity)
   log.write('later\n')
@@ -129,9 +129,9 @@ test('O3 in any sequence of writes, stalls and failures, lines stay in order, an
       expect(numbers).toEqual([...numbers].sort((a, b) => a - b))
       expect(new Set(numbers).size).toBe(numbers.length)
       expect(numbers.at(-1)).toBe(sent - 1)
-      expect(numbers.length + log.dropped()).toBe(sent)
+      expect(numbers.length + log.dropped).toBe(sent)
       const reported = (disk.taken().match(/^\d+ dropped$/gm) ?? []).map((text) => Number.parseInt(text, 10))
-      expect(reported.reduce((sum, count) => sum + count, 0)).toBe(log.dropped())
+      expect(reported.reduce((sum, count) => sum + count, 0)).toBe(log.dropped)
     }),
     { numRuns: 60 },
   )

@@ -31,120 +31,119 @@ const exitTimeout = 2_000
 const newline = 10
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
-export interface LogLines {
-  readonly write: (line: string) => void
-  /** Writes what can be written without waiting. The logger calls it after a fatal line. */
-  readonly flushSync: () => void
-  /** Writes what is buffered when the process exits, and waits for a slow reader for a while. */
-  readonly flushLast: () => void
-  /** How many lines were dropped so far. */
-  readonly dropped: () => number
-}
-
 /**
  * Buffers lines for a destination. While the buffer is full, further lines are dropped, until all of it has been written; then a line
  * of `describeLoss` says how many they were. Lines are also dropped where a write fails, so that a full disk of the log does not stop
  * the service.
  */
-export function createLogLines(
-  { write, writeLast }: LogDestination,
-  describeLoss: (lines: number) => string,
-): LogLines {
-  let lines = ''
+export class LogLines {
+  readonly #destination: LogDestination
+  readonly #describeLoss: (lines: number) => string
+  #lines = ''
   /** The bytes that are being written. */
-  let rest: Uint8Array = new Uint8Array()
-  /** Dropped lines that no line has reported, and those that `rest` reports. */
-  let unreported = 0
-  let reporting = 0
-  let dropped = 0
+  #rest: Uint8Array = new Uint8Array()
+  /** Dropped lines that no line has reported, and those that `#rest` reports. */
+  #unreported = 0
+  #reporting = 0
+  #dropped = 0
   /** Whether the last byte that was written is in the middle of a line. */
-  let isMidLine = false
-  let retry: NodeJS.Timeout | null = null
-  let retryDelay = firstRetry
-  /** Whether flushNext will be called: an idle service has no timer. */
-  let isDue = false
+  #isMidLine = false
+  #retry: NodeJS.Timeout | null = null
+  #retryDelay = firstRetry
+  /** Whether a flush is due: an idle service has no timer. */
+  #isDue = false
 
-  const buffered = () => rest.length + lines.length
-
-  function drop(count: number): void {
-    unreported += count
-    dropped += count
+  constructor(destination: LogDestination, describeLoss: (lines: number) => string) {
+    this.#destination = destination
+    this.#describeLoss = describeLoss
   }
 
-  function reportLoss(): void {
-    rest = Buffer.from(`${isMidLine ? '\n' : ''}${describeLoss(unreported)}`)
-    reporting = unreported
-    unreported = 0
+  /** How many lines were dropped so far. */
+  get dropped(): number {
+    return this.#dropped
   }
 
-  /** Drops all that is buffered, because a write failed. */
-  function dropAll(): void {
-    drop(reporting > 0 ? 0 : countLines(rest))
-    drop(countLines(Buffer.from(lines)))
-    unreported += reporting
-    reporting = 0
-    rest = new Uint8Array()
-    lines = ''
+  write(line: string): void {
+    if (this.#unreported > 0 && this.#buffered() === 0) this.#reportLoss()
+    if (this.#unreported > 0 || this.#buffered() + line.length > maxBuffer) this.#drop(1)
+    else this.#lines += line
+    // A destination that takes nothing now is tried again after a while only.
+    if (this.#retry !== null) return
+    if (this.#buffered() >= flushThreshold) this.flushSync()
+    else if (!this.#isDue) {
+      this.#isDue = true
+      setTimeout(() => {
+        this.#isDue = false
+        this.flushSync()
+      }, flushInterval).unref()
+    }
+  }
+
+  /** Writes what can be written without waiting. The logger calls it after a fatal line. */
+  flushSync(): void {
+    if (this.#tryAll((bytes) => this.#destination.write(bytes)) || this.#retry !== null) return
+    this.#retry = setTimeout(() => {
+      this.#retry = null
+      this.flushSync()
+    }, this.#retryDelay)
+    this.#retry.unref()
+    this.#retryDelay = Math.min(this.#retryDelay * 2, longestRetry)
+  }
+
+  /** Writes what is buffered when the process exits, and waits for a slow reader for a while. */
+  flushLast(): void {
+    const deadline = performance.now() + exitTimeout
+    while (!this.#tryAll((bytes) => this.#destination.writeLast(bytes)) && performance.now() < deadline)
+      Atomics.wait(sleeper, 0, 0, firstRetry)
   }
 
   /** Writes the whole buffer; false if the destination takes no more for now. */
-  function tryAll(writeSome: LogDestination['write']): boolean {
+  #tryAll(writeSome: LogDestination['write']): boolean {
     for (;;) {
-      if (rest.length === 0) {
-        if (lines !== '') {
-          rest = Buffer.from(lines)
-          lines = ''
-        } else if (unreported > 0) reportLoss()
+      if (this.#rest.length === 0) {
+        if (this.#lines !== '') {
+          this.#rest = Buffer.from(this.#lines)
+          this.#lines = ''
+        } else if (this.#unreported > 0) this.#reportLoss()
         else return true
       }
       try {
-        const written = writeSome(rest)
+        const written = writeSome(this.#rest)
         if (written === 0) return false
-        isMidLine = rest[written - 1] !== newline
-        rest = rest.subarray(written)
-        retryDelay = firstRetry
-        if (rest.length === 0) reporting = 0
+        this.#isMidLine = this.#rest[written - 1] !== newline
+        this.#rest = this.#rest.subarray(written)
+        this.#retryDelay = firstRetry
+        if (this.#rest.length === 0) this.#reporting = 0
       } catch {
-        dropAll()
+        this.#dropAll()
         return true
       }
     }
   }
 
-  function flush(): void {
-    if (tryAll(write) || retry !== null) return
-    retry = setTimeout(() => {
-      retry = null
-      flush()
-    }, retryDelay)
-    retry.unref()
-    retryDelay = Math.min(retryDelay * 2, longestRetry)
+  /** Drops all that is buffered, because a write failed. */
+  #dropAll(): void {
+    this.#drop(this.#reporting > 0 ? 0 : countLines(this.#rest))
+    this.#drop(countLines(Buffer.from(this.#lines)))
+    this.#unreported += this.#reporting
+    this.#reporting = 0
+    this.#rest = new Uint8Array()
+    this.#lines = ''
   }
 
-  function flushNext(): void {
-    isDue = false
-    flush()
+  #drop(count: number): void {
+    this.#unreported += count
+    this.#dropped += count
   }
 
-  return {
-    write(line) {
-      if (unreported > 0 && buffered() === 0) reportLoss()
-      if (unreported > 0 || buffered() + line.length > maxBuffer) drop(1)
-      else lines += line
-      // A destination that takes nothing now is tried again after a while only.
-      if (retry !== null) return
-      if (buffered() >= flushThreshold) flush()
-      else if (!isDue) {
-        isDue = true
-        setTimeout(flushNext, flushInterval).unref()
-      }
-    },
-    flushSync: flush,
-    flushLast() {
-      const deadline = performance.now() + exitTimeout
-      while (!tryAll(writeLast) && performance.now() < deadline) Atomics.wait(sleeper, 0, 0, firstRetry)
-    },
-    dropped: () => dropped,
+  #reportLoss(): void {
+    this.#rest = Buffer.from(`${this.#isMidLine ? '\n' : ''}${this.#describeLoss(this.#unreported)}`)
+    this.#reporting = this.#unreported
+    this.#unreported = 0
+  }
+
+  #buffered(): number {
+    return this.#rest.length + this.#lines.length
   }
 }
 

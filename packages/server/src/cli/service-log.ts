@@ -5,7 +5,7 @@ import { type Logger, pino } from 'pino'
 import { redactTokens } from '../core/token-rules.ts'
 import type { Config } from '../service/config.ts'
 import type { RequestLog } from '../service/start.ts'
-import { createLogLines, standardError } from './log-lines.ts'
+import { LogLines, standardError } from './log-lines.ts'
 
 export interface ServiceLog {
   readonly log: Logger
@@ -17,20 +17,18 @@ export interface ServiceLog {
 export function openServiceLog(config: Pick<Config, 'logFormat' | 'logLevel' | 'workers'>): ServiceLog {
   const isReadable = config.logFormat === 'text' || (config.logFormat === 'auto' && isatty(2))
   const formatLine = isReadable ? readableLogLines(process.stderr) : (line: string) => line
-  const { write, flushSync, flushLast, dropped } = createLogLines(
-    standardError(config.workers > 1),
-    (lines) => formatLine(lossLine(lines)),
-  )
-  process.once('exit', flushLast)
-  const lines = { write: (line: string) => write(formatLine(line)), flushSync }
+  const lines = new LogLines(standardError(config.workers > 1), (lost) => formatLine(lossLine(lost)))
+  process.once('exit', () => lines.flushLast())
+  const write = (line: string) => lines.write(formatLine(line))
   // An unexpected error may contain what a client sent. Request lines are redacted where they are created.
   const options = { level: config.logLevel, base: null, hooks: { streamWrite: redactTokens } }
-  const log = pino(options, lines)
+  const stream = { write, flushSync: () => lines.flushSync() }
+  const log = pino(options, stream)
   return {
     log,
     isReadable,
     // A reload changes the level.
-    requestLog: { areWritten: () => log.isLevelEnabled('info'), write: lines.write, dropped },
+    requestLog: { areWritten: () => log.isLevelEnabled('info'), write, dropped: () => lines.dropped },
   }
 }
 
@@ -54,35 +52,37 @@ const excluded = new Set(['level', 'time', 'msg', 'err', 'requestId'])
  * Converts lines of the log to readable text (docs/interface.md O10), in colour if `stream` is a terminal and NO_COLOR is not
  * set. Control characters are replaced, so that requests cannot control the terminal.
  */
-export function readableLogLines(stream: NodeJS.WriteStream): (line: string) => string {
-  const paint = (format: Parameters<typeof styleText>[0], text: string) => styleText(format, text, { stream })
-
-  function statusOf(status: unknown): string {
-    if (typeof status !== 'number') return paint('yellow', 'cut')
-    return paint(status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green', String(status))
-  }
-
-  function request({ method, path, status, ms, msg }: Line): string {
-    const isAborted = typeof status === 'number' && msg !== 'completed'
-    return `${statusOf(status)} ${toText(method).padEnd(6)} ${toText(path)} ${paint('dim', `${toText(ms)} ms${isAborted ? ', aborted' : ''}`)}`
-  }
-
-  function event(line: Line): string {
-    const level = levels.find(({ least }) => Number(line['level']) >= least)
-    const rest = Object.entries(line).filter(([name]) => !excluded.has(name))
-    const head = [
-      ...(level ? [paint(level.colour, `${level.name}:`)] : []),
-      toText(line['msg']),
-      ...rest.map(([name, value]) => paint('dim', `${toText(name)}=${toText(value)}`)),
-    ]
-    return [head.join(' '), ...causeOf(line['err']).map((text) => `    ${text}`)].join('\n')
-  }
-
-  return (text) => {
+export const readableLogLines =
+  (stream: NodeJS.WriteStream) =>
+  (text: string): string => {
     const line: Line = JSON.parse(text)
+    const paint: Paint = (format, painted) => styleText(format, painted, { stream })
     const time = new Date(Number(line['time'])).toTimeString().slice(0, 8)
-    return `${paint('dim', time)} ${line['path'] === undefined ? event(line) : request(line)}\n`
+    const readable = line['path'] === undefined ? eventText(paint, line) : requestText(paint, line)
+    return `${paint('dim', time)} ${readable}\n`
   }
+
+type Paint = (format: Parameters<typeof styleText>[0], text: string) => string
+
+function requestText(paint: Paint, { method, path, status, ms, msg }: Line): string {
+  const isAborted = typeof status === 'number' && msg !== 'completed'
+  return `${statusText(paint, status)} ${toText(method).padEnd(6)} ${toText(path)} ${paint('dim', `${toText(ms)} ms${isAborted ? ', aborted' : ''}`)}`
+}
+
+function statusText(paint: Paint, status: unknown): string {
+  if (typeof status !== 'number') return paint('yellow', 'cut')
+  return paint(status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green', String(status))
+}
+
+function eventText(paint: Paint, line: Line): string {
+  const level = levels.find(({ least }) => Number(line['level']) >= least)
+  const rest = Object.entries(line).filter(([name]) => !excluded.has(name))
+  const head = [
+    ...(level ? [paint(level.colour, `${level.name}:`)] : []),
+    toText(line['msg']),
+    ...rest.map(([name, value]) => paint('dim', `${toText(name)}=${toText(value)}`)),
+  ]
+  return [head.join(' '), ...causeOf(line['err']).map((text) => `    ${text}`)].join('\n')
 }
 
 /** On one line, without control characters. */

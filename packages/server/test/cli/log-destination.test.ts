@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../../../../test/harness/directory.ts'
 import { until } from '../../../../test/harness/until.ts'
-import { createLogLines, fileDestination, pipeDestination } from '../../src/cli/log-lines.ts'
+import { fileDestination, LogLines, pipeDestination } from '../../src/cli/log-lines.ts'
 
 const describeLoss = (lines: number) => `${lines} dropped\n`
 
@@ -32,25 +32,25 @@ test('O3 lines reach a file in order, also those of a process that exits during 
   await using directory = await temporaryDirectory()
   const path = join(directory.path, 'log')
   const fd = openSync(path, 'a')
-  const log = createLogLines(fileDestination(fd), describeLoss)
+  const log = new LogLines(fileDestination(fd), describeLoss)
   const lines = Array.from({ length: 3_000 }, (_, index) => `line ${index}\n`)
   for (const line of lines.slice(0, 2_000)) log.write(line)
   await until('the first lines', () => readFileSync(path, 'utf8').includes('line 1000\n'))
   for (const line of lines.slice(2_000)) log.write(line)
   log.flushLast()
   await until('all lines', () => readFileSync(path, 'utf8') === lines.join(''))
-  expect(log.dropped()).toBe(0)
+  expect(log.dropped).toBe(0)
   closeSync(fd)
 })
 
 test('O3 a file that cannot be written loses its lines, which are counted', async () => {
   const fd = openSync('/dev/full', 'w')
-  const log = createLogLines(fileDestination(fd), describeLoss)
+  const log = new LogLines(fileDestination(fd), describeLoss)
   log.write('x\ny\n')
   log.flushSync()
   await until('they are counted', () => {
     log.flushSync()
-    return log.dropped() === 2
+    return log.dropped === 2
   })
   closeSync(fd)
 })

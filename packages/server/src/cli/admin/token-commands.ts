@@ -131,21 +131,27 @@ Options:
     }
     if (tokens.length === 0)
       return report('There are no tokens. Create one: mediabucket token create --bucket NAME')
-    const columns = [
-      { header: 'ID', cell: ({ id }: TokenRecord) => id },
-      { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket },
-      { header: 'NAME', cell: ({ name }: TokenRecord) => name || '-' },
-      { header: 'STATE', cell: (token: TokenRecord) => state(token, now) },
-      { header: 'SCOPES', cell: ({ scopes }: TokenRecord) => scopes.join(',') },
-      { header: 'CREATED', cell: ({ createdAt }: TokenRecord) => day(createdAt) },
-      { header: 'EXPIRES', cell: ({ expiresAt }: TokenRecord) => day(expiresAt) },
-      { header: 'LAST USED', cell: ({ lastUsedAt }: TokenRecord) => day(lastUsedAt) },
-      { header: 'UPLOADED', cell: ({ limits }: TokenRecord) => uploadedText(limits?.used ?? null) },
-      { header: 'LEFT', cell: ({ limits }: TokenRecord) => leftText(limits) },
-    ]
-    for (const line of table(columns, tokens, { header: process.stdout.isTTY })) print(line)
+    const listed = tokens.map((token) => ({ ...token, state: state(token, now) }))
+    for (const line of table(columns, listed, { header: process.stdout.isTTY })) print(line)
   },
 }
+
+interface ListedToken extends TokenRecord {
+  readonly state: string
+}
+
+const columns = [
+  { header: 'ID', cell: ({ id }: TokenRecord) => id },
+  { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket },
+  { header: 'NAME', cell: ({ name }: TokenRecord) => name || '-' },
+  { header: 'STATE', cell: (token: ListedToken) => token.state },
+  { header: 'SCOPES', cell: ({ scopes }: TokenRecord) => scopes.join(',') },
+  { header: 'CREATED', cell: ({ createdAt }: TokenRecord) => day(createdAt) },
+  { header: 'EXPIRES', cell: ({ expiresAt }: TokenRecord) => day(expiresAt) },
+  { header: 'LAST USED', cell: ({ lastUsedAt }: TokenRecord) => day(lastUsedAt) },
+  { header: 'UPLOADED', cell: ({ limits }: TokenRecord) => uploadedText(limits?.used ?? null) },
+  { header: 'LEFT', cell: ({ limits }: TokenRecord) => leftText(limits) },
+]
 
 const iso = (time: number | null) => (time === null ? null : new Date(time).toISOString())
 const day = (time: number | null) => iso(time)?.slice(0, 10) ?? 'never'

@@ -189,24 +189,25 @@ Options:
     }
     if (webhooks.length === 0)
       return report('There are no webhooks. Create one: mediabucket webhook create --bucket NAME --url URL')
-    const columns = [
-      { header: 'ID', cell: ({ id }: Webhook) => id },
-      { header: 'BUCKET', cell: ({ bucket }: Webhook) => bucket },
-      { header: 'STATE', cell: ({ state }: Webhook) => state },
-      { header: 'FAILURES', cell: ({ failures }: Webhook) => `${failures}`, alignRight: true },
-      {
-        header: 'NEXT ATTEMPT',
-        cell: ({ state, nextAttempt }: Webhook) => timeOf(state === 'on' ? nextAttempt : null),
-      },
-      { header: 'KINDS', cell: ({ kinds }: Webhook) => (kinds.length === 0 ? 'all' : kinds.join(',')) },
-      { header: 'BATCH', cell: ({ batch }: Webhook) => `${batch}`, alignRight: true },
-      { header: 'URL', cell: ({ url }: Webhook) => url },
-    ]
-    for (const line of table(columns, webhooks, { header: process.stdout.isTTY })) print(line)
+    for (const line of table(webhookColumns, webhooks, { header: process.stdout.isTTY })) print(line)
   },
 }
 
 const timeOf = (time: number | null) => (time === null ? '-' : new Date(time).toISOString().slice(0, 19))
+
+const webhookColumns = [
+  { header: 'ID', cell: ({ id }: Webhook) => id },
+  { header: 'BUCKET', cell: ({ bucket }: Webhook) => bucket },
+  { header: 'STATE', cell: ({ state }: Webhook) => state },
+  { header: 'FAILURES', cell: ({ failures }: Webhook) => `${failures}`, alignRight: true },
+  {
+    header: 'NEXT ATTEMPT',
+    cell: ({ state, nextAttempt }: Webhook) => timeOf(state === 'on' ? nextAttempt : null),
+  },
+  { header: 'KINDS', cell: ({ kinds }: Webhook) => (kinds.length === 0 ? 'all' : kinds.join(',')) },
+  { header: 'BATCH', cell: ({ batch }: Webhook) => `${batch}`, alignRight: true },
+  { header: 'URL', cell: ({ url }: Webhook) => url },
+]
 
 export const webhookSet: Command = {
   help: `Usage: mediabucket webhook set ID [--url URL] [--kinds KINDS] [--batch N] [--state on|off] [--new-secret [--overlap DURATION]]
@@ -323,18 +324,19 @@ Options:
       return
     }
     if (deliveries.length === 0) return report('There are no deliveries yet.')
-    const columns = [
-      { header: 'NUMBER', cell: ({ number }: DeliveryObject) => `${number}`, alignRight: true },
-      { header: 'TIME', cell: ({ time }: DeliveryObject) => time },
-      { header: 'TYPE', cell: ({ type }: DeliveryObject) => type },
-      { header: 'CHANGES', cell: ({ changes }: DeliveryObject) => `${changes}`, alignRight: true },
-      { header: 'STATUS', cell: ({ status }: DeliveryObject) => `${status ?? '-'}` },
-      { header: 'MS', cell: ({ duration }: DeliveryObject) => `${duration}`, alignRight: true },
-      { header: 'REASON', cell: ({ reason }: DeliveryObject) => reason ?? '' },
-    ]
-    for (const line of table(columns, deliveries, { header: process.stdout.isTTY })) print(line)
+    for (const line of table(deliveryColumns, deliveries, { header: process.stdout.isTTY })) print(line)
   },
 }
+
+const deliveryColumns = [
+  { header: 'NUMBER', cell: ({ number }: DeliveryObject) => `${number}`, alignRight: true },
+  { header: 'TIME', cell: ({ time }: DeliveryObject) => time },
+  { header: 'TYPE', cell: ({ type }: DeliveryObject) => type },
+  { header: 'CHANGES', cell: ({ changes }: DeliveryObject) => `${changes}`, alignRight: true },
+  { header: 'STATUS', cell: ({ status }: DeliveryObject) => `${status ?? '-'}` },
+  { header: 'MS', cell: ({ duration }: DeliveryObject) => `${duration}`, alignRight: true },
+  { header: 'REASON', cell: ({ reason }: DeliveryObject) => reason ?? '' },
+]
 
 export const webhookRedeliver: Command = {
   help: `Usage: mediabucket webhook redeliver ID NUMBER [--json]
