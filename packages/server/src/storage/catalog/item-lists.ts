@@ -1,6 +1,6 @@
 import { bucketDeleted } from '../../core/faults.ts'
 import { afterPaths, maxNameKey } from '../../core/names.ts'
-import { type ItemOrder, itemKinds } from '../../core/queries.ts'
+import { type ItemKind, type ItemOrder, itemKinds } from '../../core/queries.ts'
 import { expiredColumn } from './buckets.ts'
 import { readAfterNumber } from './expired-items.ts'
 import { filtersAmong, timeOf } from './item-filters.ts'
@@ -25,9 +25,6 @@ import {
 /** Before all times, and after all of them. Milliseconds. */
 export const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
 
-/** Before the keys of all names, and after all of them. */
-const [firstName, endOfNames] = ['', '\u{10FFFF}'.repeat(maxNameKey + 1)]
-
 /** How lists compare and sort. */
 export const orders = {
   oldest: { after: '>', until: '<', direction: 'ASC' },
@@ -38,15 +35,73 @@ export const orders = {
 export const inOrder = <Key>(order: ItemOrder, first: Key, last: Key): readonly [start: Key, end: Key] =>
   order === 'oldest' ? [first, last] : [last, first]
 
-/** The indexes of the table, with the filters that they compare; `number` is the primary key. */
-export const itemIndexes = {
-  number: new Set<string>(),
-  stored: new Set(['kind', 'from', 'to']),
-  taken: new Set(['kind', 'from', 'to']),
-  name: new Set(['kind']),
-  hash: new Set(['sha256']),
-  path: new Set(['path']),
+/** An index of the table. Its entries are in the order of a key and then of their numbers, or only of their numbers. */
+interface Index {
+  /** The filters that it compares. */
+  readonly compared: ReadonlySet<string>
+  /** The ranges that have the items of a selection: the key of each, and a condition. */
+  readonly ranges: (selection: ItemSelection) => readonly (readonly [key: string, condition: string])[]
+  /** The first key, and one after the last. */
+  readonly ends?: (selection: ItemSelection) => readonly [SqlValue, SqlValue]
+  readonly keyOf?: (place: ItemPlace) => SqlValue | undefined
+  /** Values of the conditions, which follow the others of a statement. */
+  readonly values?: (selection: ItemSelection) => readonly SqlValue[]
+  /** What SQLite is told to read. It has no statistics, and would read the bucket in the order of its numbers. */
+  readonly name?: string
 }
+
+const kindsOf = ({ kind }: ItemSelection): readonly ItemKind[] => (kind === null ? itemKinds : [kind])
+const isOfKind = (kind: ItemKind) => `${kindExpression} = ${kindNumber(kind)}`
+/** The index on kind and time has the items with and without `taken_at` apart, so that it also has a part of the list by that time. */
+const storedRange = (kind: ItemKind, isTaken: boolean) =>
+  ['created_at', `${listExpression} = ${listNumber(kind, isTaken)}`] as const
+
+const byTime = {
+  compared: new Set(['kind', 'from', 'to']),
+  ends: ({ from, to }: ItemSelection) => [from ?? firstTime, to ?? endOfTime] as const,
+  keyOf: ({ createdAt }: ItemPlace) => createdAt,
+}
+
+/** The indexes by name; `number` is the primary key. */
+export const itemIndexes = {
+  number: { compared: new Set<string>(), ranges: () => [['seq', 'true']] },
+  stored: {
+    ...byTime,
+    ranges: (selection) =>
+      kindsOf(selection).flatMap((kind) => [storedRange(kind, false), storedRange(kind, true)]),
+  },
+  taken: {
+    ...byTime,
+    ranges: (selection) =>
+      kindsOf(selection).flatMap((kind) => [
+        storedRange(kind, false),
+        ['taken_at', `${isOfKind(kind)} AND taken_at IS NOT NULL`],
+      ]),
+  },
+  name: {
+    compared: new Set(['kind']),
+    ranges: (selection) => kindsOf(selection).map((kind) => ['name_key', isOfKind(kind)]),
+    ends: () => ['', '\u{10FFFF}'.repeat(maxNameKey + 1)],
+    keyOf: ({ name }) => name,
+  },
+  hash: {
+    compared: new Set(['sha256']),
+    // The index has the first eight bytes of each hash only.
+    ranges: () => [['seq', 'sha256 = $4 AND substr(sha256, 1, 8) = $5']],
+    values({ sha256 }) {
+      const hash = Buffer.from(sha256 ?? '', 'hex')
+      return [hash, hash.subarray(0, 8)]
+    },
+    name: 'items_by_hash',
+  },
+  path: {
+    compared: new Set(['path']),
+    ranges: () => [['path', 'path IS NOT NULL']],
+    ends: ({ path }) => [path ?? '', afterPaths(path ?? '')],
+    keyOf: ({ path }) => path ?? undefined,
+    name: 'items_by_path',
+  },
+} as const satisfies Readonly<Record<string, Index>>
 export type ItemIndex = keyof typeof itemIndexes
 
 /** Reads rows from an index. The first value is the id of the bucket. */
@@ -108,7 +163,7 @@ export function createItemSource(
   }
   return {
     bucketId,
-    compared: filtersAmong(selection, itemIndexes[index]),
+    compared: filtersAmong(selection, itemIndexes[index].compared),
     isSparse: false,
     open({ expired, now }) {
       const isLong = index === 'number' && expired > maxPassed
@@ -161,64 +216,22 @@ export function* readAtOnce(
   return { ...first.bucket, rows, examined: null }
 }
 
-const rowsFrom = (columns: string, condition: string, from = 'items') =>
-  `SELECT ${columns} FROM ${from} WHERE bucket_id = $1 AND ${condition}`
-
-/** SQLite has no statistics, and would read the bucket in the order of its numbers. */
-const indexedBy = (engine: EngineName, index: string): string =>
-  engine === 'sqlite' ? `items INDEXED BY ${index}` : 'items'
-
-function textOf(index: ItemIndex, { order, kind }: ItemSelection, by: ItemSelection['by']): IndexText {
-  const { after, until, direction } = orders[order]
-  const byNumber = `seq ${direction}`
-  switch (index) {
-    case 'number':
-      return {
-        sql: eachEngine(() => `${rowsFrom(columnsFor(by), `seq ${after} $2`)} ORDER BY ${byNumber} LIMIT $3`),
-        order: byNumber,
-      }
-    case 'hash':
-      // The index has the first eight bytes of each hash only.
-      return {
-        sql: eachEngine(
-          (engine) =>
-            `${rowsFrom(columnsFor(by), `sha256 = $2 AND substr(sha256, 1, 8) = $3 AND seq ${after} $4`, indexedBy(engine, 'items_by_hash'))}
-            ORDER BY ${byNumber} LIMIT $5`,
-        ),
-        order: byNumber,
-      }
-    case 'path': {
-      const byPath = `path ${direction}, ${byNumber}`
-      const condition = `path IS NOT NULL AND (path, seq) ${after} ($2, $3) AND path ${until} $4`
-      return {
-        sql: eachEngine(
-          (engine) =>
-            `${rowsFrom(columnsFor(by), condition, indexedBy(engine, 'items_by_path'))} ORDER BY ${byPath} LIMIT $5`,
-        ),
-        order: byPath,
-      }
-    }
-    default: {
-      // The index on kind and time has the items with and without `taken_at` apart, so that it also has a part of the list by that time.
-      const terms = `${index === 'stored' ? 'created_at' : 'place'} ${direction}, ${byNumber}`
-      const range = (key: string, condition: string) =>
-        rowsFrom(
-          index === 'taken' ? `${itemRowColumns}, ${key} AS place` : columnsFor(by),
-          `${condition} AND (${key}, seq) ${after} ($2, $3) AND ${key} ${until} $4`,
-        )
-      const ranges = (kind === null ? itemKinds : [kind]).flatMap((kind) => {
-        const isOfKind = `${kindExpression} = ${kindNumber(kind)}`
-        if (index === 'name') return [range('name_key', isOfKind)]
-        return [
-          range('created_at', `${listExpression} = ${listNumber(kind, false)}`),
-          index === 'taken'
-            ? range('taken_at', `${isOfKind} AND taken_at IS NOT NULL`)
-            : range('created_at', `${listExpression} = ${listNumber(kind, true)}`),
-        ]
-      })
-      return { sql: firstOfRanges(ranges, `${terms} LIMIT $5`), order: terms }
-    }
-  }
+/** The statement of an index for one form of a selection: its order, its kind, and the list. */
+function textOf(index: ItemIndex, selection: ItemSelection, by: ItemSelection['by']): IndexText {
+  const { after, until, direction } = orders[selection.order]
+  const { ranges, name }: Index = itemIndexes[index]
+  // The list by the time taken has two keys.
+  const columns = (key: string) => (index === 'taken' ? `${itemRowColumns}, ${key} AS place` : columnsFor(by))
+  const all = ranges(selection)
+  const rows = all.map(([key, condition]) => {
+    const range = key === 'seq' ? `seq ${after} $2` : `(${key}, seq) ${after} ($2, $3) AND ${key} ${until} $4`
+    return `SELECT ${columns(key)} FROM items WHERE bucket_id = $1 AND ${condition} AND ${range}`
+  })
+  const key = index === 'taken' || index === 'name' ? 'place' : all[0]?.[0]
+  const order = key === 'seq' ? `seq ${direction}` : `${key} ${direction}, seq ${direction}`
+  const { sqlite, postgres } = firstOfRanges(rows, `${order} LIMIT ${key === 'seq' ? '$3' : '$5'}`)
+  const indexed = name === undefined ? sqlite : sqlite.replace('FROM items', `FROM items INDEXED BY ${name}`)
+  return { sql: { sqlite: indexed, postgres }, order }
 }
 
 /** The first rows of ordered ranges. SQLite merges them as they are read. PostgreSQL sorts them, so it gets only the first rows of each. */
@@ -241,36 +254,18 @@ export function indexStatement(
   after: ItemPlace | null,
   count: number,
 ): IndexStatement {
-  const { order, kind } = selection
+  const { bucketId, order, kind } = selection
   // The same texts for the same form of a selection, because statements are found by their texts.
-  const key = `${index} ${order} ${itemIndexes[index].has('kind') ? kind : null} ${by}`
-  const known = texts.get(key) ?? textOf(index, selection, by)
-  texts.set(key, known)
-  return { ...known, values: [selection.bucketId, ...rangeOf(index, selection, after), count] }
-}
-
-/** Where a statement starts and ends. */
-function rangeOf(
-  index: ItemIndex,
-  { order, from, to, sha256, path }: ItemSelection,
-  after: ItemPlace | null,
-): readonly SqlValue[] {
-  const seq = after?.seq ?? (order === 'oldest' ? -1 : endOfTime)
-  if (index === 'number') return [seq]
-  if (index === 'hash') {
-    const hash = Buffer.from(sha256 ?? '', 'hex')
-    return [hash, hash.subarray(0, 8), seq]
-  }
-  if (index === 'path') {
-    const [start, end] = inOrder(order, path ?? '', afterPaths(path ?? ''))
-    return [after?.path ?? start, after?.seq ?? -1, end]
-  }
-  if (index === 'name') {
-    const [start, end] = inOrder(order, firstName, endOfNames)
-    return [after?.name ?? start, after?.seq ?? -1, end]
-  }
-  const [start, end] = inOrder(order, from ?? firstTime, to ?? endOfTime)
-  return [after?.createdAt ?? start, after?.seq ?? -1, end]
+  const form = `${index} ${order} ${kind} ${by}`
+  const known = texts.get(form) ?? textOf(index, selection, by)
+  texts.set(form, known)
+  const { ends, keyOf, values }: Index = itemIndexes[index]
+  const more = [count, ...(values?.(selection) ?? [])]
+  if (ends === undefined)
+    return { ...known, values: [bucketId, after?.seq ?? (order === 'oldest' ? -1 : endOfTime), ...more] }
+  const [start, end] = inOrder(order, ...ends(selection))
+  const key = after === null ? undefined : keyOf?.(after)
+  return { ...known, values: [bucketId, key ?? start, after?.seq ?? -1, end, ...more] }
 }
 
 /** Reads those of the items with these numbers that have the kind and the times of a selection, in their order, for a list `by`. */
@@ -286,7 +281,7 @@ export function* readNumbered(
   const isSelected = `created_at >= $3 AND created_at < $4 AND ($5 < 0 OR ${kindExpression} = $5)`
   const rows = yield* all(
     readRowFor(by),
-    rowsFrom(columnsFor(by), `seq ${isOne} AND ${isSelected}`),
+    `SELECT ${columnsFor(by)} FROM items WHERE bucket_id = $1 AND seq ${isOne} AND ${isSelected}`,
     ...[bucketId, seqs, from ?? firstTime, to ?? endOfTime, kind === null ? -1 : kindNumber(kind)],
   )
   const found = new Map(rows.map((row) => [row.seq, row]))

@@ -36,7 +36,7 @@ const wholeLists: ReadonlySet<ItemIndex> = new Set(['number', 'stored', 'taken',
 /** Whether a selection has a filter that the index of its list lacks. Other lists can be read with one statement (listAtOnce). */
 export function isSearch(selection: ItemSelection): boolean {
   const index = indexOf(selection)
-  return !wholeLists.has(index) || hasOtherFilter(selection, itemIndexes[index])
+  return !wholeLists.has(index) || hasOtherFilter(selection, itemIndexes[index].compared)
 }
 
 /** Whether a search reads many rows for one that it finds: not if an index alone selects the items. */
