@@ -25,6 +25,9 @@ import {
 /** Before all times, and after all of them. Milliseconds. */
 export const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
 
+/** After the keys of all names. */
+const endOfNames = '\u{10FFFF}'.repeat(maxNameKey + 1)
+
 /** How lists compare and sort. */
 export const orders = {
   oldest: { after: '>', until: '<', direction: 'ASC' },
@@ -81,7 +84,7 @@ export const itemIndexes = {
   name: {
     compared: new Set(['kind']),
     ranges: (selection) => kindsOf(selection).map((kind) => ['name_key', isOfKind(kind)]),
-    ends: () => ['', '\u{10FFFF}'.repeat(maxNameKey + 1)],
+    ends: () => ['', endOfNames],
     keyOf: ({ name }) => name,
   },
   hash: {

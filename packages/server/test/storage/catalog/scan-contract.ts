@@ -64,7 +64,7 @@ export function anyItem(random: Random): NewItem {
   })
 }
 
-/** Any filters, in any order of a list; `few` have most selections fewer filters. */
+/** Any filters, in any order of a list. */
 export function anySelection(random: Random, bucketId: BucketId): AnySelection {
   const by = oneOf(random, [null, null, 'taken', 'name'] as const)
   const few = 2 + random(6)
@@ -204,13 +204,15 @@ export function describeScans(engine: string, fresh: Fresh): void {
           const added = Array.from({ length: 1 + random(4) }, () => anyItem(random))
           for (const item of added) states.set(item.id, [item])
           await other.addItems(bucketId, inBlobStore(added))
-          const [first, ...rest] = added
-          const edited = { ...first, filename: anyName(random) } as NewItem
-          states.get(edited.id)?.push(edited)
-          await other.editItem(bucketId, edited.id, { filename: edited.filename }, null)
+          const [first = anyItem(random), ...rest] = added
+          const [filename, labels] = [anyName(random), { album: `${random(3)}` }]
+          const edited = { ...first, filename, labels: { ...first.labels, ...labels } }
+          states.get(first.id)?.push(edited)
+          await other.editItem(bucketId, first.id, { filename, labels }, null)
+          const removed = random(2) === 0 ? added : rest
           await other.removeItems(
             bucketId,
-            [...rest, ...(random(2) === 0 ? [edited] : [])].map(({ id }) => id),
+            removed.map(({ id }) => id),
           )
           await setImmediate()
         }
