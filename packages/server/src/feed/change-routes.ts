@@ -32,72 +32,124 @@ function prefersEvents(accept: string | undefined): boolean {
 type ChangeObject = ValueOf<typeof ChangeList>['data'][number]
 
 /** `GET /api/changes`: what happened to the items of a bucket (docs/interface.md, Feed). */
-export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOperations): readonly Route[] {
-  const { authorize, urls, closing, metrics, addresses, settings, tickQueue } = http
-  const { maxStreamsPerToken, maxConnectionsPerAddress, idleTimeout } = settings
-  const limits = new StreamLimits(
-    { perToken: maxStreamsPerToken, perAddress: maxConnectionsPerAddress },
-    () => metrics.refusedStreams.inc(),
-  )
-  const streams = new EventStreams(http, { feed, eventFormatter, idleTimeout })
-  let waiting = 0
-  metrics.watchFeed(() => streams.count() + waiting)
-  const serialize = createSerializer({ schema: ChangeList.properties.data })
-  const reads = new ReadLengths()
+export function changeRoutes(http: HttpContext, operations: ChangeOperations): readonly Route[] {
+  const changes = new ChangeHandler(http, operations)
+  return [route('GET', '/api/changes', openapi.listChanges, (exchange) => changes.list(exchange))]
+}
 
-  const describe = (bucketId: BucketId, change: ItemChange, signer: LinkSigner | null): ChangeObject => ({
-    cursor: feed.cursors.format(bucketId, change),
-    type: change.kind,
-    item_id: change.itemId,
-    changed_at: formatTimestamp(change.time),
-    item: change.item && mediaObjectOf(urls, change.item, signer),
-  })
-
+class ChangeHandler {
+  readonly #http: HttpContext
+  readonly #operations: ChangeOperations
+  readonly #limits: StreamLimits
+  readonly #streams: EventStreams
+  readonly #serialize = createSerializer({ schema: ChangeList.properties.data })
+  readonly #reads = new ReadLengths()
+  /** Requests that wait for changes. */
+  #waiting = 0
   /** The texts of changes for all streams that send them, by the tag of the signer. */
-  const eventTexts = new WeakMap<ItemChange, Map<string, string>>()
+  readonly #eventTexts = new WeakMap<ItemChange, Map<string, string>>()
+  readonly #caching: Readonly<Record<string, string>>
 
-  async function eventFormatter(caller: Caller): Promise<(change: ItemChange) => string> {
-    const signer = signsUrls(caller, null) ? await signLinks(null) : null
-    const tag = signer?.tag ?? ''
-    return (change) => {
-      const known = eventTexts.get(change) ?? new Map<string, string>()
-      eventTexts.set(change, known)
-      const found = known.get(tag)
-      if (found !== undefined) return found
-      const object = describe(caller.bucketId, change, signer)
-      const text = `id: ${object.cursor}\ndata: ${JSON.stringify(object)}\n\n`
-      known.set(tag, text)
-      return text
+  constructor(http: HttpContext, operations: ChangeOperations) {
+    this.#http = http
+    this.#operations = operations
+    const { maxStreamsPerToken, maxConnectionsPerAddress, idleTimeout } = http.settings
+    this.#limits = new StreamLimits(
+      { perToken: maxStreamsPerToken, perAddress: maxConnectionsPerAddress },
+      () => http.metrics.refusedStreams.inc(),
+    )
+    this.#streams = new EventStreams(http, {
+      feed: operations.feed,
+      eventFormatter: (caller) => this.#eventFormatter(caller),
+      idleTimeout,
+    })
+    http.metrics.watchFeed(() => this.#streams.count() + this.#waiting)
+    this.#caching = { 'cache-control': 'private, no-store', vary: http.vary('Authorization', 'Accept') }
+  }
+
+  async list(exchange: Exchange): Promise<Reply | null> {
+    const { feed, signLinks } = this.#operations
+    const { headers } = exchange.request
+    const caller = await this.#http.authorize(exchange, 'media:read')
+    const { since, after, ...query } = parseChangesQuery(exchange.query)
+    const listed: ListedUrls | null = readListedUrls(exchange.query)
+    if (prefersEvents(headers.accept)) {
+      const sent = headers['last-event-id']?.toString() ?? ''
+      // A refusal names the header, not the parameter that it replaces.
+      if (sent !== '') feed.cursors.parse(caller.bucketId, sent, 'Last-Event-ID')
+      return this.#follow(exchange, caller, sent !== '' ? sent : (after ?? 'now'))
+    }
+    const { limit, wait } = query
+    const first = Math.min(limit, this.#reads.next(caller.bucketId))
+    const found = await this.#read(exchange, caller, since ?? after, { limit: first, wait })
+    const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
+    return await this.#page(caller, found.rows, limit, signer)
+  }
+
+  /** The response with up to `limit` changes, the first ones of which have been read. */
+  async #page(
+    { bucketId, tokenId }: Caller,
+    first: ChangeRows,
+    limit: number,
+    signer: LinkSigner | null,
+  ): Promise<Reply> {
+    const { feed } = this.#operations
+    const list = new ListTexts(
+      (changes: readonly ItemChange[]) =>
+        itemsText(this.#serialize(changes.map((change) => this.#describe(bucketId, change, signer)))),
+      () => this.#http.tickQueue.next(tokenId),
+    )
+    let rows = first
+    let next = rows.next
+    for (;;) {
+      const bytesBefore = list.bytes
+      const added = await list.add(rows.changes)
+      this.#reads.note(bucketId, added, list.bytes - bytesBefore)
+      const isFull = added < rows.changes.length
+      next = isFull ? (rows.changes[added - 1]?.number ?? next) : rows.next
+      const left = limit - list.count
+      if (isFull || !rows.hasMore || left <= 0) {
+        this.#http.metrics.sentChanges.inc(list.count)
+        const next_cursor = feed.cursors.format(bucketId, { number: next, seen: rows.seen })
+        return listReply(this.#caching, list.texts, { next_cursor, has_more: isFull || rows.hasMore })
+      }
+      await list.pause()
+      rows = await feed.read(
+        bucketId,
+        feed.cursors.format(bucketId, { number: next, seen: rows.seen }),
+        Math.min(left, this.#reads.next(bucketId)),
+      )
     }
   }
 
-  const caching = { 'cache-control': 'private, no-store', vary: http.vary('Authorization', 'Accept') }
-
-  async function follow(exchange: Exchange, caller: Caller, after: string): Promise<Reply | null> {
+  async #follow(exchange: Exchange, caller: Caller, after: string): Promise<Reply | null> {
+    const { feed } = this.#operations
     const { request, response } = exchange
     // Read before the response begins, so that a cursor can be refused.
     const rows = await feed.read(caller.bucketId, after, 1)
-    const headers = { 'content-type': eventType, ...caching, 'x-accel-buffering': 'no' }
+    const headers = { 'content-type': eventType, ...this.#caching, 'x-accel-buffering': 'no' }
     if (request.method === 'HEAD') return { status: 200, headers }
-    limits.count(response, caller.tokenId, addresses.ofRequest(request))
+    this.#limits.count(response, caller.tokenId, this.#http.addresses.ofRequest(request))
     const from =
       after === 'now' ? { number: rows.next, seen: rows.seen } : feed.cursors.parse(caller.bucketId, after)
-    streams.open(exchange, caller, from, { ...http.corsHeaders(request.headers), ...headers })
+    this.#streams.open(exchange, caller, from, { ...this.#http.corsHeaders(request.headers), ...headers })
     return null
   }
 
   /** Resolves with the changes as soon as there are some, or with none after `wait` milliseconds, or when the service stops. */
-  async function read(
+  async #read(
     exchange: Exchange,
     caller: Caller,
     after: string | 'now' | null,
     { limit, wait }: { readonly limit: number; readonly wait: number },
   ): Promise<{ readonly rows: ChangeRows; readonly caller: Caller }> {
+    const { feed } = this.#operations
+    const { authorize, addresses, closing } = this.#http
     const { request, response } = exchange
     const { bucketId } = caller
     const rows = await feed.read(bucketId, after, limit)
     if (wait === 0 || rows.changes.length > 0 || request.method === 'HEAD') return { rows, caller }
-    limits.count(response, caller.tokenId, addresses.ofRequest(request))
+    this.#limits.count(response, caller.tokenId, addresses.ofRequest(request))
     const ended = new AbortController()
     const onEnd = () => ended.abort()
     const timer = setTimeout(onEnd, wait)
@@ -105,69 +157,48 @@ export function changeRoutes(http: HttpContext, { feed, signLinks }: ChangeOpera
     closing.addEventListener('abort', onEnd)
     if (response.closed || closing.aborted) onEnd()
     let verified = caller
-    waiting += 1
+    this.#waiting += 1
     try {
       const found = await feed.wait(bucketId, rows.next, {
         ...{ signal: ended.signal, interval: verifyInterval },
         // This also begins the removal of items that have expired.
-        async verify() {
+        verify: async () => {
           verified = await authorize(exchange, 'media:read', { isCounted: true })
         },
       })
       return { rows: firstOf(found, limit), caller: verified }
     } finally {
-      waiting -= 1
+      this.#waiting -= 1
       clearTimeout(timer)
       response.off('close', onEnd)
       closing.removeEventListener('abort', onEnd)
     }
   }
 
-  async function list(exchange: Exchange): Promise<Reply | null> {
-    const { headers } = exchange.request
-    const caller = await authorize(exchange, 'media:read')
-    const { since, after, ...query } = parseChangesQuery(exchange.query)
-    const listed: ListedUrls | null = readListedUrls(exchange.query)
-    if (prefersEvents(headers.accept)) {
-      const sent = headers['last-event-id']?.toString() ?? ''
-      // A refusal names the header, not the parameter that it replaces.
-      if (sent !== '') feed.cursors.parse(caller.bucketId, sent, 'Last-Event-ID')
-      return follow(exchange, caller, sent !== '' ? sent : (after ?? 'now'))
-    }
-    const { limit, wait } = query
-    const { bucketId } = caller
-    const first = Math.min(limit, reads.next(bucketId))
-    const found = await read(exchange, caller, since ?? after, { limit: first, wait })
-    const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
-    const list = new ListTexts(
-      (changes: readonly ItemChange[]) =>
-        itemsText(serialize(changes.map((change) => describe(bucketId, change, signer)))),
-      () => tickQueue.next(caller.tokenId),
-    )
-    let { rows } = found
-    let next = rows.next
-    for (;;) {
-      const bytesBefore = list.bytes
-      const added = await list.add(rows.changes)
-      reads.note(bucketId, added, list.bytes - bytesBefore)
-      const isFull = added < rows.changes.length
-      next = isFull ? (rows.changes[added - 1]?.number ?? next) : rows.next
-      const left = limit - list.count
-      if (isFull || !rows.hasMore || left <= 0) {
-        metrics.sentChanges.inc(list.count)
-        const next_cursor = feed.cursors.format(bucketId, { number: next, seen: rows.seen })
-        return listReply(caching, list.texts, { next_cursor, has_more: isFull || rows.hasMore })
-      }
-      await list.pause()
-      rows = await feed.read(
-        bucketId,
-        feed.cursors.format(bucketId, { number: next, seen: rows.seen }),
-        Math.min(left, reads.next(bucketId)),
-      )
+  async #eventFormatter(caller: Caller): Promise<(change: ItemChange) => string> {
+    const signer = signsUrls(caller, null) ? await this.#operations.signLinks(null) : null
+    const tag = signer?.tag ?? ''
+    return (change) => {
+      const known = this.#eventTexts.get(change) ?? new Map<string, string>()
+      this.#eventTexts.set(change, known)
+      const found = known.get(tag)
+      if (found !== undefined) return found
+      const object = this.#describe(caller.bucketId, change, signer)
+      const text = `id: ${object.cursor}\ndata: ${JSON.stringify(object)}\n\n`
+      known.set(tag, text)
+      return text
     }
   }
 
-  return [route('GET', '/api/changes', openapi.listChanges, list)]
+  #describe(bucketId: BucketId, change: ItemChange, signer: LinkSigner | null): ChangeObject {
+    return {
+      cursor: this.#operations.feed.cursors.format(bucketId, change),
+      type: change.kind,
+      item_id: change.itemId,
+      changed_at: formatTimestamp(change.time),
+      item: change.item && mediaObjectOf(this.#http.urls, change.item, signer),
+    }
+  }
 }
 
 /** Milliseconds. */

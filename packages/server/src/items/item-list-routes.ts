@@ -53,109 +53,87 @@ function prefersLines(accept: string | undefined): boolean {
   return weight > 0 && weight >= weightOf(accept, 'application/json')
 }
 
-/** `GET /api/items`: the media objects of a bucket by cursor (docs/interface.md, Lists of items). */
+/** `GET /api/items` and `GET /api/labels` (docs/interface.md, Lists of items). */
 export function itemListRoutes(http: HttpContext, operations: ItemListOperations): readonly Route[] {
-  const { authorize, tickQueue, urls, catalog } = http
-  const { listItems, listLabels, listNumbered, signLinks } = operations
-  const openStream = createItemStreams({ listItems, tickQueue })
-  const serialize = createSerializer({ schema: ItemList.properties.data })
-  /** The settings that media objects depend on. The tools are an array, because JSON.stringify omits the members of a set. */
-  const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = urls
-  const settings = { baseUrl, mediaBaseUrl, extensions, variants, tools: [...tools].toSorted() }
+  const items = new ItemListHandler(http, operations)
+  return [
+    route('GET', '/api/items', openapi.listItems, (exchange) => items.list(exchange)),
+    route('GET', '/api/labels', openapi.listLabels, (exchange) => listLabels(http, operations, exchange)),
+  ]
+}
 
-  /** Returns the entity tags of the responses to a query at one state of the bucket (K7). */
-  function entityTags(bucketId: BucketId, state: string, query: ItemsQuery, signer: LinkSigner | null) {
-    const digest = fingerprintOf([formatVersion, catalog.epoch, settings, query])
-    const tag = `${digest}.${bucketId}.${state}${signer === null ? '' : `.${signer.tag}`}`
-    return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
+/** The labels of the items of the caller's bucket, for filters. */
+async function listLabels(
+  { authorize, tickQueue }: HttpContext,
+  operations: Pick<ItemListOperations, 'listLabels'>,
+  exchange: Exchange,
+): Promise<Reply> {
+  const { bucketId, tokenId } = await authorize(exchange, 'media:read')
+  const { key, limit } = parseLabelsQuery(exchange.query)
+  await tickQueue.next(tokenId)
+  return {
+    status: 200,
+    headers: noStore,
+    json: await operations.listLabels(bucketId, key, limit, () => tickQueue.next(tokenId)),
   }
+}
 
-  const caching = {
-    'cache-control': 'private, no-cache',
-    vary: http.vary('Authorization', 'Accept', 'Accept-Encoding'),
-  }
-  const signerOf = async (grant: Grant, listed: ListedUrls | null) =>
-    signsUrls(grant, listed) ? await signLinks(null) : null
-  const notModified = (etag: string): Reply => ({ status: 304, headers: { etag, ...caching } })
+/** The media objects of a bucket by cursor, by page, or as lines. */
+class ItemListHandler {
+  readonly #http: HttpContext
+  readonly #operations: ItemListOperations
+  readonly #streams: ItemStreams
+  readonly #serialize = createSerializer({ schema: ItemList.properties.data })
+  readonly #caching: Readonly<Record<string, string>>
+  /** The settings that media objects depend on. */
+  readonly #settings: object
 
-  /** The rest of the list as lines. */
-  async function lines(
-    exchange: Exchange,
-    { tokenId, bucketId }: Grant,
-    query: ItemsQuery,
-    listed: ListedUrls | null,
-  ): Promise<Reply> {
-    const stream = await openStream(exchange.response, {
-      tokenId,
-      bucketId,
-      query,
-      async formatter() {
-        // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
-        const grant = await authorize(exchange, 'media:read', { isCounted: true })
-        const signer = await signerOf(grant, listed)
-        return (item) => `${JSON.stringify(mediaObjectOf(urls, item, signer))}\n`
-      },
-    })
-    const headers = { 'content-type': lineType, ...caching }
-    return { status: 200, headers, stream }
-  }
-
-  /** The body of a list by cursor, or of a numbered page. */
-  async function read(
-    { bucketId, tokenId }: Grant,
-    query: ItemsQuery,
-    signer: LinkSigner | null,
-    sent: Readonly<Record<string, unknown>>,
-  ) {
-    const { page } = query
-    const pause = () => tickQueue.next(tokenId)
-    const textOf = (items: readonly ItemDetails[]) =>
-      itemsText(serialize(items.map((item) => mediaObjectOf(urls, item, signer))))
-    if (page === undefined) {
-      const list = new ListTexts(textOf, pause)
-      const { state, next } = await listItems(bucketId, query, list)
-      return { state, next, text: listText(list.texts, { next_cursor: next }) }
+  constructor(http: HttpContext, operations: ItemListOperations) {
+    this.#http = http
+    this.#operations = operations
+    this.#streams = new ItemStreams({ listItems: operations.listItems, tickQueue: http.tickQueue })
+    this.#caching = {
+      'cache-control': 'private, no-cache',
+      vary: http.vary('Authorization', 'Accept', 'Accept-Encoding'),
     }
-    const { state, items, ...counts } = await listNumbered(bucketId, query, page, pause)
-    const list = new ListTexts(textOf, pause, Infinity)
-    await pause()
-    await list.add(items)
-    const numbers = numberedMembers(urls, sent, page, { count: items.length, ...counts })
-    return { state, next: null, text: listText(list.texts, numbers) }
+    // The tools are an array, because JSON.stringify omits the members of a set.
+    const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = http.urls
+    this.#settings = { baseUrl, mediaBaseUrl, extensions, variants, tools: [...tools].toSorted() }
   }
 
-  async function list(exchange: Exchange): Promise<Reply> {
+  async list(exchange: Exchange): Promise<Reply> {
+    const { authorize, tickQueue, urls } = this.#http
     const { headers } = exchange.request
     const grant = await authorize(exchange, 'media:read')
     const { bucketId } = grant
     const query = parseItemsQuery(exchange.query)
     const listed = readListedUrls(exchange.query)
-    const { page } = query
-    if (page === undefined && prefersLines(headers.accept)) return await lines(exchange, grant, query, listed)
-    const signer = await signerOf(grant, listed)
+    if (query.page === undefined && prefersLines(headers.accept))
+      return await this.#lines(exchange, grant, query, listed)
+    const signer = await this.#signerOf(grant, listed)
     const ifNoneMatch = headers['if-none-match'] ?? ''
     const acceptsGzip = acceptsCoding(headers['accept-encoding'], 'gzip')
 
     // If a tag has the current state, the list is not read. `*` matches any state, so it is compared with the list below.
     if (ifNoneMatch !== '*') {
-      const { identity, gzip } = entityTags(bucketId, listState(grant), query, signer)
+      const { identity, gzip } = this.#entityTags(bucketId, listState(grant), query, signer)
       const tags = acceptsGzip ? [identity, gzip] : [identity]
       const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
-      if (matched !== undefined) return notModified(matched)
+      if (matched !== undefined) return this.#notModified(matched)
     }
 
     await tickQueue.next(grant.tokenId)
-    const { state, text, next } = await read(grant, query, signer, exchange.query)
+    const { state, text, next } = await this.#read(grant, query, signer, exchange.query)
     const body = Buffer.from(text)
     const isCompressed = acceptsGzip && body.length >= minimumGzipLength
-    const etag = entityTags(bucketId, state, query, signer)[isCompressed ? 'gzip' : 'identity']
-    if (matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
+    const etag = this.#entityTags(bucketId, state, query, signer)[isCompressed ? 'gzip' : 'identity']
+    if (matchesWeakly(ifNoneMatch, etag)) return this.#notModified(etag)
     return {
       status: 200,
       headers: {
         'content-type': 'application/json; charset=utf-8',
         etag,
-        ...caching,
+        ...this.#caching,
         ...(next === null ? {} : { link: `<${nextUrl(urls, exchange.query, next)}>; rel="next"` }),
         ...(isCompressed ? { 'content-encoding': 'gzip' } : {}),
       },
@@ -163,22 +141,67 @@ export function itemListRoutes(http: HttpContext, operations: ItemListOperations
     }
   }
 
-  /** The labels of the items of the caller's bucket, for filters. */
-  async function labels(exchange: Exchange): Promise<Reply> {
-    const { bucketId, tokenId } = await authorize(exchange, 'media:read')
-    const { key, limit } = parseLabelsQuery(exchange.query)
-    await tickQueue.next(tokenId)
-    return {
-      status: 200,
-      headers: noStore,
-      json: await listLabels(bucketId, key, limit, () => tickQueue.next(tokenId)),
-    }
+  /** The rest of the list as lines. */
+  async #lines(
+    exchange: Exchange,
+    { tokenId, bucketId }: Grant,
+    query: ItemsQuery,
+    listed: ListedUrls | null,
+  ): Promise<Reply> {
+    const { authorize, urls } = this.#http
+    const stream = await this.#streams.open(exchange.response, {
+      tokenId,
+      bucketId,
+      query,
+      formatter: async () => {
+        // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
+        const grant = await authorize(exchange, 'media:read', { isCounted: true })
+        const signer = await this.#signerOf(grant, listed)
+        return (item) => `${JSON.stringify(mediaObjectOf(urls, item, signer))}\n`
+      },
+    })
+    return { status: 200, headers: { 'content-type': lineType, ...this.#caching }, stream }
   }
 
-  return [
-    route('GET', '/api/items', openapi.listItems, list),
-    route('GET', '/api/labels', openapi.listLabels, labels),
-  ]
+  /** The body of a list by cursor, or of a numbered page. */
+  async #read(
+    { bucketId, tokenId }: Grant,
+    query: ItemsQuery,
+    signer: LinkSigner | null,
+    sent: Readonly<Record<string, unknown>>,
+  ) {
+    const { tickQueue, urls } = this.#http
+    const { page } = query
+    const pause = () => tickQueue.next(tokenId)
+    const textOf = (items: readonly ItemDetails[]) =>
+      itemsText(this.#serialize(items.map((item) => mediaObjectOf(urls, item, signer))))
+    if (page === undefined) {
+      const list = new ListTexts(textOf, pause)
+      const { state, next } = await this.#operations.listItems(bucketId, query, list)
+      return { state, next, text: listText(list.texts, { next_cursor: next }) }
+    }
+    const { state, items, ...counts } = await this.#operations.listNumbered(bucketId, query, page, pause)
+    const list = new ListTexts(textOf, pause, Infinity)
+    await pause()
+    await list.add(items)
+    const numbers = numberedMembers(urls, sent, page, { count: items.length, ...counts })
+    return { state, next: null, text: listText(list.texts, numbers) }
+  }
+
+  /** Returns the entity tags of the responses to a query at one state of the bucket (K7). */
+  #entityTags(bucketId: BucketId, state: string, query: ItemsQuery, signer: LinkSigner | null) {
+    const digest = fingerprintOf([formatVersion, this.#http.catalog.epoch, this.#settings, query])
+    const tag = `${digest}.${bucketId}.${state}${signer === null ? '' : `.${signer.tag}`}`
+    return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
+  }
+
+  #notModified(etag: string): Reply {
+    return { status: 304, headers: { etag, ...this.#caching } }
+  }
+
+  async #signerOf(grant: Grant, listed: ListedUrls | null): Promise<LinkSigner | null> {
+    return signsUrls(grant, listed) ? await this.#operations.signLinks(null) : null
+  }
 }
 
 /** The members of a numbered page besides its items, in the form of Laravel's resources (docs/interface.md K18). */
@@ -254,59 +277,58 @@ export interface ItemStream {
   readonly formatter: () => Promise<(item: ItemDetails) => string>
 }
 
-/**
- * Returns the rest of a list, which is read as the client receives it (docs/interface.md K10). Throws Fault `streams-too-many` and those
- * of the list.
- */
-export type OpenItemStream = (response: ServerResponse, stream: ItemStream) => Promise<Readable>
+/** The rest of lists, which are read as their clients receive them (docs/interface.md K10). */
+export class ItemStreams {
+  readonly #listItems: ListItems
+  readonly #tickQueue: TickQueue
+  /** The streams of each token. */
+  readonly #counts = new Map<TokenId, number>()
 
-export function createItemStreams({
-  listItems,
-  tickQueue,
-}: {
-  readonly listItems: ListItems
-  readonly tickQueue: TickQueue
-}): OpenItemStream {
-  const counts = new Map<TokenId, number>()
+  constructor({ listItems, tickQueue }: { readonly listItems: ListItems; readonly tickQueue: TickQueue }) {
+    this.#listItems = listItems
+    this.#tickQueue = tickQueue
+  }
+
+  /** Throws Fault `streams-too-many` and those of the list. */
+  async open(response: ServerResponse, stream: ItemStream): Promise<Readable> {
+    this.#count(response, stream.tokenId)
+    // The first read is before the head is sent, so that the response can report a malformed cursor or another error.
+    const first = await this.#read(stream, stream.query.after, batchSize)
+    return Readable.from(this.#linesOf(stream, first), { objectMode: false, highWaterMark: maxUnsent })
+  }
 
   /** Counts a stream of a token until its response has ended. The client may have closed the connection already. */
-  function count(response: ServerResponse, tokenId: TokenId): void {
+  #count(response: ServerResponse, tokenId: TokenId): void {
     if (response.closed) return
-    const others = counts.get(tokenId) ?? 0
+    const others = this.#counts.get(tokenId) ?? 0
     if (others >= maxStreams)
       throw new Fault(
         'streams-too-many',
         `This token has ${maxStreams} streams of items that have not ended. Read them to their end, or close their connections.`,
         { members: { maximum: maxStreams } },
       )
-    counts.set(tokenId, others + 1)
+    this.#counts.set(tokenId, others + 1)
     response.once('close', () => {
-      const left = (counts.get(tokenId) ?? 0) - 1
-      if (left > 0) counts.set(tokenId, left)
-      else counts.delete(tokenId)
+      const left = (this.#counts.get(tokenId) ?? 0) - 1
+      if (left > 0) this.#counts.set(tokenId, left)
+      else this.#counts.delete(tokenId)
     })
   }
 
   /** The lines of one batch; they are all that a stream holds, besides its place in the list. */
-  async function read(stream: ItemStream, after: string | null, limit: number): Promise<Lines> {
-    await tickQueue.next(stream.tokenId)
-    return await readLines(listItems, stream, { after, limit }, () => tickQueue.next(stream.tokenId))
+  async #read(stream: ItemStream, after: string | null, limit: number): Promise<Lines> {
+    const pause = () => this.#tickQueue.next(stream.tokenId)
+    await pause()
+    return await readLines(this.#listItems, stream, { after, limit }, pause)
   }
 
-  async function* linesOf(stream: ItemStream, first: Lines): AsyncGenerator<string> {
+  async *#linesOf(stream: ItemStream, first: Lines): AsyncGenerator<string> {
     let lines = first
     for (;;) {
       yield lines.text
       if (lines.next === null) return
-      lines = await read(stream, lines.next, lines.nextLimit)
+      lines = await this.#read(stream, lines.next, lines.nextLimit)
     }
-  }
-
-  return async (response, stream) => {
-    count(response, stream.tokenId)
-    // The first read is before the head is sent, so that the response can report a malformed cursor or another error.
-    const first = await read(stream, stream.query.after, batchSize)
-    return Readable.from(linesOf(stream, first), { objectMode: false, highWaterMark: maxUnsent })
   }
 }
 

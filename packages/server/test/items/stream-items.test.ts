@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
 import { TickQueue } from '../../src/core/tasks.ts'
 import type { ListItems } from '../../src/items/item-list-operations.ts'
-import { createItemStreams, readLines } from '../../src/items/item-list-routes.ts'
+import { ItemStreams, readLines } from '../../src/items/item-list-routes.ts'
 import type { BucketId, ItemDetails, TokenId } from '../../src/storage/catalog/records.ts'
 import { serve } from '../http/exchange.ts'
 import { storedItem } from '../storage/catalog/samples.ts'
@@ -44,7 +44,7 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
 })
 
 test('K10 a stream whose client is gone before it begins is not counted', async () => {
-  const open = createItemStreams({
+  const streams = new ItemStreams({
     listItems: async () => ({ state: '1', next: null }),
     tickQueue: new TickQueue(),
   })
@@ -61,7 +61,7 @@ test('K10 a stream whose client is gone before it begins is not counted', async 
       query,
       formatter: async () => () => '',
     }
-    const lines = await open(response, stream).catch(() => null)
+    const lines = await streams.open(response, stream).catch(() => null)
     response.writeHead(lines === null ? 503 : 200)
     if (lines === null) response.end()
     else lines.pipe(response)
