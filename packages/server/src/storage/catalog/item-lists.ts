@@ -250,7 +250,7 @@ export const firstOfRanges = (ranges: readonly string[], order: string) =>
 const texts = new Map<string, IndexText>()
 
 /** Reads up to `count` rows from an index after a place. Filters that the index does not compare are ignored. */
-export function indexStatement(
+function indexStatement(
   index: ItemIndex,
   selection: ItemSelection,
   by: ItemSelection['by'],

@@ -21,7 +21,7 @@ export interface Bounds {
 }
 
 /** A bucket in the snapshot of a scan. */
-export interface ScannedBucket {
+interface ScannedBucket {
   readonly revision: number
   readonly expired: number
   readonly total: number
@@ -51,7 +51,7 @@ export interface Part {
 }
 
 /** Reads the entries after a place; null for the first ones. */
-export type ReadPart = (after: ItemPlace | null, request: PartRequest) => Query<Part>
+type ReadPart = (after: ItemPlace | null, request: PartRequest) => Query<Part>
 
 /** Reads from an index, in an order. */
 export interface Source {

@@ -45,7 +45,7 @@ const anyName = (random: Random) =>
   often(random, 12, () => `${oneOf(random, words)}${oneOf(random, words)}${random(30)}.jpg`)
 
 /** An item with few different values of each member, so that many items have the same ones; few have some labels. */
-export function anyItem(random: Random): NewItem {
+function anyItem(random: Random): NewItem {
   const labels = Object.fromEntries(
     ['album', 'user'].flatMap((key) =>
       random(3) === 0 ? [] : [[key, random(9) === 0 ? '2' : `${random(2)}`]],
@@ -89,7 +89,7 @@ const timeOf = ({ by }: ItemSelection, { takenAt, createdAt }: NewItem) =>
   by === 'taken' ? (takenAt ?? createdAt) : createdAt
 
 /** Whether a selection has an item, by the rules of lists (K8, K11, K14, K16, K17, K19, E2). */
-export function selects(selection: AnySelection, item: NewItem): boolean {
+function selects(selection: AnySelection, item: NewItem): boolean {
   const { kind, from, to, name, labels, sha256, path, width } = selection
   const time = timeOf(selection, item)
   return (
