@@ -47,6 +47,14 @@ export function unlessRequestArrives(socket: Socket, work: () => void): void {
   })
 }
 
+/** The same, unless that read has brought any bytes on this connection. */
+function unlessBytesArrive(socket: Socket, work: () => void): void {
+  const { bytesRead } = socket
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead) work()
+  })
+}
+
 const closeSocket = createLingeringClose()
 const nothing = Buffer.alloc(0)
 
@@ -165,7 +173,7 @@ export function closeOnIdleTimeout(server: Server, idleTimeout: number): void {
   server.on('timeout', (socket: Socket) => {
     const response = currentResponse(socket)
     if (response !== null && isServersTurn(response)) socket.setTimeout(idleTimeout)
-    else socket.destroy()
+    else unlessBytesArrive(socket, () => socket.destroy())
   })
 }
 
