@@ -128,7 +128,7 @@ export async function writeDebianPackage(
   const compressed = [manual].filter((path) => existsSync(join(directory, path)))
   await runIn(directory)('gzip', '-9n', 'usr/share/doc/mediabucket/changelog', ...compressed)
   await write('usr/share/lintian/overrides/mediabucket', `${overrides.join('\n')}\n`)
-  const { stdout: size } = await runIn(directory)('du', '-sk', '--exclude=DEBIAN', '.')
+  const size = await installedSize(directory)
   const control = [
     'Package: mediabucket',
     `Version: ${version}`,
@@ -136,7 +136,7 @@ export async function writeDebianPackage(
     `Maintainer: ${maintainer}`,
     'Section: net',
     'Priority: optional',
-    `Installed-Size: ${Number.parseInt(size, 10)}`,
+    `Installed-Size: ${size}`,
     'Depends: adduser, libc6 (>= 2.28), libatomic1, libgcc-s1, libstdc++6',
     'Suggests: ffmpeg, poppler-utils, libheif-examples',
     `Description: ${server.description.replace(/\.$/, '').replace(/^A /, '')}`,
@@ -151,4 +151,14 @@ export async function writeDebianPackage(
     ...(['dpkg-deb', '--root-owner-group', '-Zgzip', '-z6', '--build', directory, file] as const),
   )
   await rm(directory, { recursive: true })
+}
+
+/** KiB as dpkg-gencontrol counts them: what a file system really allocates differs between builds. */
+async function installedSize(directory: string): Promise<number> {
+  const entries = ['-mindepth', '1', '-path', './DEBIAN', '-prune', '-o', '-printf', '%y %s\\n']
+  const { stdout } = await runIn(directory)('find', '.', ...entries)
+  return stdout
+    .trim()
+    .split('\n')
+    .reduce((sum, line) => sum + (line.startsWith('f ') ? Math.ceil(Number(line.slice(2)) / 1024) : 1), 0)
 }

@@ -16,6 +16,8 @@ const log = (text: string) => console.error(text)
 const time =
   process.env['SOURCE_DATE_EPOCH'] ?? (await runIn(root)('git', 'log', '-1', '--format=%ct')).stdout.trim()
 
+// The modes of new files are those of the archives.
+process.umask(0o022)
 await rm(release, { recursive: true, force: true })
 await mkdir(release, { recursive: true })
 const scratch = await mkdtemp(join(root, 'dist/scratch-'))

@@ -9,7 +9,7 @@ import { runCommand, type SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
 import { readItem, readItems } from '../harness/wire.ts'
-import { commandLine, lines, runClient } from './client-run.ts'
+import { commandLine, lines, runAlone, runClient } from './client-run.ts'
 
 let server: SharedServer
 let urls: string[]
@@ -301,3 +301,17 @@ test('client commands ignore the settings of a server', async () => {
   })
   expect(JSON.parse(stdout).bucket).toBe(server.bucket)
 })
+
+test.each([
+  ['whoami'],
+  ['ls', '--json'],
+  ['ls', '--nope'],
+  ['get', 'aaaaaaaaaaaa'],
+  ['sync', '/nonexistent'],
+  [],
+])(
+  'the command %s has the same result in a process of its own as in one that ran others',
+  async (...args) => {
+    expect(await run(...args)).toEqual(await runAlone(server, ...args))
+  },
+)

@@ -5,7 +5,7 @@ import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
-import { lines, refusedCalls } from './client-run.ts'
+import { lines, runClient } from './client-run.ts'
 import { contentsOf, start, syncScene } from './sync-scene.ts'
 
 let server: SharedServer
@@ -183,12 +183,8 @@ test('invalid arguments exit with 2', async () => {
     [['sync', '.', '--delete', '--max-delete', 'x'], '--max-delete takes a whole number'],
     [['sync', '.', '--delete=some'], 'sync takes --delete or --delete=all, not "--delete=some"'],
   ]
-  const results = await refusedCalls(
-    { url: server.url, token: 'x' },
-    invalid.map(([args]) => args),
-  )
-  for (const [index, [args, message]] of invalid.entries())
-    expect(results[index], args.join(' ')).toMatchObject({
+  for (const [args, message] of invalid)
+    expect(await runClient({ url: server.url, token: 'x' }, ...args), args.join(' ')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(message),
     })

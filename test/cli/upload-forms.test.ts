@@ -14,7 +14,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
-import { commandLine, runClient } from './client-run.ts'
+import { commandLine, runAlone, runClient } from './client-run.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -43,7 +43,7 @@ test('L10 small and large files are listed and printed in the order of the names
   expect(stderr).toContain(
     'Skipped 4 files of the operating system: ._1.txt, .DS_Store, @eaDir and others.\n',
   )
-  const named = await runClient(service, 'upload', path('.DS_Store'))
+  const named = await runAlone(service, 'upload', path('.DS_Store'))
   expect([named.code, printedNames(named.stdout)]).toEqual([0, ['.DS_Store']])
   expect(named.stderr).toMatch(/^Uploaded 1 of 1 file, /)
 })

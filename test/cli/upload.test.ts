@@ -7,7 +7,7 @@ import { urlsOf } from '../client/buckets.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { lines, runClient } from './client-run.ts'
+import { lines, runAlone, runClient } from './client-run.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -193,7 +193,7 @@ test('E1 --expires: items expire after a duration or at a time; other values are
   const [one, two] = [join(directory.path, 'one'), join(directory.path, 'two')]
   await Promise.all([one, two].map((path) => writeFile(path, path)))
   const expiries = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runClient(service, 'upload', ...args)
+    const { code, stdout, stderr } = await runAlone(service, 'upload', ...args)
     expect([code, stderr]).toEqual([0, expect.stringContaining('Uploaded')])
     const urls = stdout.split('\n').flatMap((line) => line.split('\t')[0] || [])
     return Promise.all(urls.map(async (url) => (await client.describe(url)).expires_at))

@@ -2,8 +2,10 @@ import { readdirSync, readFileSync, readlinkSync, truncateSync } from 'node:fs'
 import { connect } from 'node:net'
 import { basename, join } from 'node:path'
 import { finished } from 'node:stream/promises'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
+import { whileStopped } from '../harness/processes.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
@@ -81,6 +83,21 @@ test('O4, B1 a slow reader is not disconnected while it reads', async () => {
   clearInterval(pace)
   expect(received).toBeGreaterThan(size)
   expect(performance.now() - startedAt).toBeGreaterThan(2_000)
+})
+
+test('O4, N6 a download continues after a time in which the service did not run', async () => {
+  using reader = await openConnection(server.url)
+  reader.pause()
+  reader.send(request())
+  await until('the download runs', () => openBlobs() === 1)
+  // The service measures each second how fast the client reads.
+  await setTimeout(2_000)
+  await whileStopped(server, async () => {
+    reader.resume()
+    await setTimeout(5_000)
+  })
+  await reader.closed
+  expect(reader.received().length).toBeGreaterThan(size)
 })
 
 test('B1 aborted downloads leave no file open', async () => {

@@ -92,6 +92,26 @@ describe.concurrent('with short deadlines', () => {
     expect(connection.received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
   })
 
+  test('U12 bytes of an upload that arrive while the service does not run are in time', async () => {
+    await using stopped = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '2s' })
+    using connection = await openConnection(stopped.url)
+    using silent = await openConnection(stopped.url)
+    for (const each of [connection, silent])
+      each.send(
+        `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stopped.token}\r\nConnection: close\r\nContent-Length: 6\r\n\r\nabc`,
+      )
+    await until('both uploads', async () =>
+      /^mediabucket_active_uploads 2$/m.test(await (await fetch(`${stopped.url}/metrics`)).text()),
+    )
+    await whileStopped(stopped, async () => {
+      connection.send('def')
+      silent.send('d')
+      await setTimeout(3_000)
+    })
+    expect(await closedSoon(connection)).toContain('HTTP/1.1 201')
+    expect(await closedSoon(silent)).toBe('')
+  })
+
   test('O4 a connection that sends nothing is closed', async () => {
     using connection = await openConnection(server.url)
     await closedSoon(connection)

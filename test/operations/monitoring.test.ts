@@ -99,18 +99,16 @@ const AlertTests = Type.Object({
 test('O2 promtool accepts the alerts, and each fires and ends at the documented thresholds', async () => {
   const checked = await promtool('check', 'rules', join(docs, 'alerts.yml'))
   expect(checked.stdout).toMatch(/SUCCESS: \d+ rules found/)
-  const file = resolve(import.meta.dirname, 'alerts.test.yml')
-  const tested = await promtool('test', 'rules', file)
-  expect(tested.stdout).toContain('SUCCESS')
+  const files = ['alerts', 'alerts-of-days'].map((name) => resolve(import.meta.dirname, `${name}.test.yml`))
+  for (const file of files) expect((await promtool('test', 'rules', file)).stdout).toContain('SUCCESS')
+  const tests = files.flatMap((file) => Value.Parse(AlertTests, parse(readFileSync(file, 'utf8'))).tests)
   // The checks of a test are in the order of their times, and each names all alerts that fire.
-  const ended = Value.Parse(AlertTests, parse(readFileSync(file, 'utf8'))).tests.flatMap(
-    ({ promql_expr_test: checks }) => {
-      const firing = checks.map(({ exp_samples }) =>
-        exp_samples.map(({ labels }) => /alertname="(\w+)"/.exec(labels)?.[1]),
-      )
-      return firing.slice(0, -1).flatMap((names) => names.filter((name) => !firing.at(-1)?.includes(name)))
-    },
-  )
+  const ended = tests.flatMap(({ promql_expr_test: checks }) => {
+    const firing = checks.map(({ exp_samples }) =>
+      exp_samples.map(({ labels }) => /alertname="(\w+)"/.exec(labels)?.[1]),
+    )
+    return firing.slice(0, -1).flatMap((names) => names.filter((name) => !firing.at(-1)?.includes(name)))
+  })
   const names = [...read('alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
   expect(names.filter((name) => !ended.includes(name))).toEqual([])
 })

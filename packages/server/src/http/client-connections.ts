@@ -47,6 +47,15 @@ export function unlessRequestArrives(socket: Socket, work: () => void): void {
   })
 }
 
+/** The same, unless any bytes of this connection were read or sent. */
+function unlessBytesMove(socket: Socket, work: () => void): void {
+  const { bytesRead } = socket
+  const sent = sentBytes(socket)
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead && sentBytes(socket) === sent) work()
+  })
+}
+
 const closeSocket = createLingeringClose()
 const nothing = Buffer.alloc(0)
 
@@ -165,7 +174,7 @@ export function closeOnIdleTimeout(server: Server, idleTimeout: number): void {
   server.on('timeout', (socket: Socket) => {
     const response = currentResponse(socket)
     if (response !== null && isServersTurn(response)) socket.setTimeout(idleTimeout)
-    else socket.destroy()
+    else unlessBytesMove(socket, () => socket.destroy())
   })
 }
 
@@ -211,7 +220,7 @@ export function closeSlowReaders(
   onClose: () => void,
 ): void {
   const open = new Set<Socket>()
-  const observations = new WeakMap<Socket, Observation>()
+  let observations = new WeakMap<Socket, Observation>()
 
   function measure(socket: Socket, now: number): void {
     // All bytes were sent, so a new measurement begins.
@@ -232,13 +241,15 @@ export function closeSlowReaders(
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   })
-  const timer = setInterval(
-    () => {
-      const now = performance.now()
-      for (const socket of open) measure(socket, now)
-    },
-    Math.min(longestInterval, idleTimeout / 4),
-  )
+  const interval = Math.min(longestInterval, idleTimeout / 4)
+  let last = performance.now()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    // A process that did not run has sent nothing.
+    if (now - last > 2 * interval) observations = new WeakMap()
+    last = now
+    for (const socket of open) measure(socket, now)
+  }, interval)
   timer.unref()
   server.once('close', () => clearInterval(timer))
 }
