@@ -92,9 +92,6 @@ interface Target {
   readonly access: PrivateAccess | null
 }
 
-/** Throws Fault. */
-export type BytesResponder = (request: BytesRequest) => Promise<BytesResponse>
-
 /** The client may ask again after a second. An empty picture is an error for an `<img>`, which a placeholder would not be (V17). */
 const pendingHead = [
   ...Object.entries(problemHeaders).flat(),
@@ -104,58 +101,62 @@ const pendingHead = [
 const acceptRanges = ['accept-ranges', 'bytes']
 
 /** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
-export function createBytesResponder(
-  { vary, authorize, settings }: BytesContext,
-  operations: BytesOperations,
-  { variants, formatFor, headOf, recordDownload, prepareBody }: SharedParts,
-): BytesResponder {
-  const { findByName, openBytes, openVariant, verifyLink } = operations
-  const { sendfile: sendFile, mediaMaxAge } = settings
-  const checkAccess = createAccessCheck({ verifyLink, authorize })
-  const describe = describeRepresentation({
-    maxAge: mediaMaxAge,
-    vary: { inline: vary(), attachment: vary('Sec-Fetch-Dest'), variant: vary('Accept') },
-  })
+export class BytesResponder {
+  readonly #operations: BytesOperations
+  readonly #shared: SharedParts
+  readonly #sendFile: SendFile | null
+  readonly #checkAccess: ReturnType<typeof createAccessCheck>
+  readonly #describe: ReturnType<typeof describeRepresentation>
 
-  async function fullResponse(
-    blob: OpenVariant,
-    { id, bucketId, size, extension, filename }: Item,
-    { id: requestId, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
-    describeIt: () => Representation,
-    isPublic: boolean,
-  ): Promise<BytesResponse> {
-    const build = () => {
-      const { common, content } = describeIt()
-      const head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
-      return { head, extension, item: { id, bucketId, size, filename } }
+  constructor({ vary, authorize, settings }: BytesContext, operations: BytesOperations, shared: SharedParts) {
+    this.#operations = operations
+    this.#shared = shared
+    this.#sendFile = settings.sendfile
+    this.#checkAccess = createAccessCheck({ verifyLink: operations.verifyLink, authorize })
+    this.#describe = describeRepresentation({
+      maxAge: settings.mediaMaxAge,
+      vary: { inline: vary(), attachment: vary('Sec-Fetch-Dest'), variant: vary('Accept') },
+    })
+  }
+
+  /** Throws Fault. */
+  async respond(sent: BytesRequest): Promise<BytesResponse> {
+    const { variants, formatFor, recordDownload } = this.#shared
+    const { id, isHead, name, link, request, line } = sent
+    if (link === 'malformed') throw signatureInvalid()
+    const variant = variants.parse(sent.variant, formatFor(request.headers.accept))
+    const wait = parseVariantWait(sent.wait)
+    const find = () => this.#operations.findByName(name)
+    const { item, access } = await this.#checkAccess(find, { id, request, line, link })
+    try {
+      const response = await this.#respondWith(sent, { item, variant, wait, access })
+      if (recordDownload !== null && !isHead && response.status !== 304)
+        recordDownload(sent, item, { ...response, variant, access })
+      return response
+    } catch (error) {
+      if (!(error instanceof VariantPending)) throw error
+      return { status: 202, head: pendingHead, write: null }
     }
-    const { head } =
-      isPublic && blob.content.type === 'bytes' ? headOf(blob.content.bytes, filename, build) : build()
-    return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, requestId) }
   }
 
-  async function bodyOf(blob: OpenVariant, isHead: boolean, start: number, end: number, id: string) {
-    if (!isHead && end >= start) return prepareBody(blob, start, end, id)
-    await blob.close()
-    return null
-  }
-
-  async function respond(request: BytesRequest, target: Target): Promise<BytesResponse> {
+  async #respondWith(request: BytesRequest, target: Target): Promise<BytesResponse> {
     const { id, isHead, isDownload, link } = request
     const { headers } = request.request
     const { item, variant, wait, access } = target
+    const { openBytes, openVariant } = this.#operations
     const open = () => (variant === null ? openBytes(item) : openVariant(item, variant, wait))
+    const sendFile = this.#sendFile
     const canHandOver = sendFile !== null && !isHead && variant === null && !hasConditions(headers)
     if (!isDownload && headers.range === undefined && !hasConditions(headers)) {
       const blob = await open()
-      const describeIt = () => describe(item, variant, false, access)
+      const describeIt = () => this.#describe(item, variant, false, access)
       const handedOver = canHandOver && (await handOver(sendFile, blob, describeIt))
       return handedOver
         ? { ...handedOver, write: null }
-        : fullResponse(blob, item, { id, isHead }, describeIt, access === null && link === null)
+        : this.#fullResponse(blob, item, { id, isHead }, describeIt, access === null && link === null)
     }
 
-    const representation = describe(item, variant, isDownload, access)
+    const representation = this.#describe(item, variant, isDownload, access)
     const { validators, common, content } = representation
     // Conditions are not evaluated for a missing variant (RFC 9110, section 13.2.1). If the client sends the tag of the variant, the
     // variant exists, because the client has received it before.
@@ -186,25 +187,33 @@ export function createBytesResponder(
       ...sentRange,
       status: range === 'whole' ? 200 : 206,
       head: [...common, ...content, ...acceptRanges, ...part, 'content-length', `${end - start + 1}`],
-      write: await bodyOf(blob, isHead, start, end, id),
+      write: await this.#bodyOf(blob, isHead, start, end, id),
     }
   }
 
-  return async (sent) => {
-    const { id, isHead, name, link, request, line } = sent
-    if (link === 'malformed') throw signatureInvalid()
-    const variant = variants.parse(sent.variant, formatFor(request.headers.accept))
-    const wait = parseVariantWait(sent.wait)
-    const { item, access } = await checkAccess(() => findByName(name), { id, request, line, link })
-    try {
-      const response = await respond(sent, { item, variant, wait, access })
-      if (recordDownload !== null && !isHead && response.status !== 304)
-        recordDownload(sent, item, { ...response, variant, access })
-      return response
-    } catch (error) {
-      if (!(error instanceof VariantPending)) throw error
-      return { status: 202, head: pendingHead, write: null }
+  async #fullResponse(
+    blob: OpenVariant,
+    { id, bucketId, size, extension, filename }: Item,
+    { id: requestId, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
+    describeIt: () => Representation,
+    isPublic: boolean,
+  ): Promise<BytesResponse> {
+    const build = () => {
+      const { common, content } = describeIt()
+      const head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
+      return { head, extension, item: { id, bucketId, size, filename } }
     }
+    const { head } =
+      isPublic && blob.content.type === 'bytes'
+        ? this.#shared.headOf(blob.content.bytes, filename, build)
+        : build()
+    return { status: 200, head, write: await this.#bodyOf(blob, isHead, 0, blob.size - 1, requestId) }
+  }
+
+  async #bodyOf(blob: OpenVariant, isHead: boolean, start: number, end: number, id: string) {
+    if (!isHead && end >= start) return this.#shared.prepareBody(blob, start, end, id)
+    await blob.close()
+    return null
   }
 }
 

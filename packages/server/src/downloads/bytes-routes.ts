@@ -18,7 +18,7 @@ import type { CachedBytes, CachedBytesOperations } from './bytes-cache.ts'
 import {
   type BytesOperations,
   type BytesRequest,
-  createBytesResponder,
+  BytesResponder,
   type HeadOf,
   hasConditions,
   type PreparedHead,
@@ -51,7 +51,7 @@ export function bytesRoutes(
     metrics.storage.countError(err)
     log.error({ requestId, err }, 'a response was aborted')
   })
-  const respond = createBytesResponder(http, operations, {
+  const responder = new BytesResponder(http, operations, {
     variants,
     formatFor,
     headOf: cached.headOf,
@@ -92,7 +92,7 @@ export function bytesRoutes(
       sendCached(exchange, found)
       return null
     }
-    const { status, head, write } = await respond(sent)
+    const { status, head, write } = await responder.respond(sent)
     response.writeHead(status, [...corsHead(corsHeaders(headers)), ...head])
     if (write) write(response)
     else response.end()

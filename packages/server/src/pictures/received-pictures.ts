@@ -14,11 +14,11 @@ import {
   UnreadableFile,
 } from '@mediabucket/strip-metadata'
 import { Fault } from '../core/faults.ts'
-import { createItemIds } from '../core/ids.ts'
+import { createItemIds, type ItemId } from '../core/ids.ts'
 import { decodeText } from '../core/stored-type.ts'
 import type { BlobStore, LocalBytes, OpenBlob } from '../storage/blobs/blobs.ts'
 import { shareContent } from '../storage/blobs/memory-blob.ts'
-import { type ReceivedFile, received } from '../storage/blobs/received-file.ts'
+import { type ReceivedBlob, type ReceivedFile, received } from '../storage/blobs/received-file.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import { FairPlaces, PictureOverLimits, PictureWorkersBusy } from './picture-queue.ts'
 import { type PictureSize, type PictureSource, sourceOf } from './picture-task.ts'
@@ -159,31 +159,80 @@ interface Comparison {
   readonly isRemote: boolean
 }
 
-/**
- * A worker finds the metadata, and this process copies the rest, so that no worker can read or write other files. Then another worker
- * compares both files by decoders that do not know the plan.
- */
-export function removeMetadataOperation(parts: {
+interface RemovalParts {
   readonly blobs: Pick<BlobStore, 'openReceived' | 'receive' | 'share' | 'discard'>
   readonly workers: Pick<PictureWorkers, 'run'>
   /** Those that start programs, and the programs. */
   readonly comparisonWorkers: Pick<PictureWorkers, 'run'>
   readonly tools: InstalledTools
   readonly now: () => number
-}): RemoveMetadata {
-  const { blobs, workers, comparisonWorkers, tools } = parts
-  const newId = createItemIds(parts.now)
-  const places = new FairPlaces(remotePlaces)
+}
 
-  async function plan(
+export function removeMetadataOperation(parts: RemovalParts): RemoveMetadata {
+  const remover = new MetadataRemover(parts)
+  return (file, removal) => remover.remove(file, removal)
+}
+
+/**
+ * A worker finds the metadata, and this process copies the rest, so that no worker can read or write other files. Then another worker
+ * compares both files by decoders that do not know the plan.
+ */
+class MetadataRemover {
+  readonly #parts: RemovalParts
+  readonly #newId: () => ItemId
+  readonly #places = new FairPlaces(remotePlaces)
+
+  constructor(parts: RemovalParts) {
+    this.#parts = parts
+    this.#newId = createItemIds(parts.now)
+  }
+
+  async remove(file: ReceivedFile, removal: Removal): Promise<CleanFile> {
+    const { contentType } = removal
+    if (!mayHaveRemovableMetadata(file.head, file.size, contentType, isText))
+      return { stored: file, reading: null }
+    if (!('bytes' in file)) return await this.#removeFromBlob(file, removal)
+    const { pieces, format, reading } = await this.#plan(file, removal)
+    if (format === null || isWhole(pieces, file)) return { stored: file, reading }
+    requireRead(reading)
+    const stored = received(joined(pieces, file.bytes))
+    await this.#requireSame(file, stored, { ...removal, format, isRemote: false })
+    return { stored, reading }
+  }
+
+  /** The clean file is a blob of its own, which is discarded if it does not show the same. */
+  async #removeFromBlob(file: ReceivedBlob, removal: Removal): Promise<CleanFile> {
+    const { blobs } = this.#parts
+    const opened = await blobs.openReceived(file)
+    try {
+      const { pieces, format, reading } = await this.#plan(file, removal, (position, length) =>
+        readPart(opened, position, length),
+      )
+      if (format === null || isWhole(pieces, file)) return { stored: file, reading }
+      requireRead(reading)
+      const stored = await blobs.receive(this.#newId(), copied(pieces, opened), Number.POSITIVE_INFINITY)
+      try {
+        const isRemote = opened.content.type === 'object'
+        await this.#requireSame(file, stored, { ...removal, format, isRemote })
+        return { stored, reading }
+      } catch (error) {
+        await blobs.discard([stored])
+        throw error
+      }
+    } finally {
+      await opened.close()
+    }
+  }
+
+  async #plan(
     file: ReceivedFile,
     { contentType, bucketId, keepsTaken }: Removal,
     read?: ReadBytes,
   ): Promise<RemovalPlan & { readonly reading: TakenReading | null }> {
     const bytes = 'bytes' in file ? file.bytes : null
-    const now = keepsTaken ? parts.now() : null
+    const now = keepsTaken ? this.#parts.now() : null
     const task = { type: 'plan-removal', contentType, size: file.size, bytes, now } as const
-    const result = await orFault(contentType, workers.run(task, `${bucketId}`, read))
+    const result = await orFault(contentType, this.#parts.workers.run(task, `${bucketId}`, read))
     if (result.outcome !== 'planned') throw unreadable(contentType)
     try {
       requireBounded(result.pieces, file.size)
@@ -193,17 +242,13 @@ export function removeMetadataOperation(parts: {
     return result
   }
 
-  const share = async (file: ReceivedFile): Promise<LocalBytes> =>
-    'bytes' in file
-      ? shareContent({ type: 'bytes', bytes: file.bytes })
-      : blobs.share(file, Number.POSITIVE_INFINITY)
-
   /** Throws Fault `file-unreadable` unless both files show the same, `overloaded` if that cannot be found out in time. */
-  async function requireSame(
+  async #requireSame(
     sent: ReceivedFile,
     stored: ReceivedFile,
     { format, contentType, bucketId, isRemote }: Comparison,
   ): Promise<void> {
+    const { comparisonWorkers, tools } = this.#parts
     const hasBoxes = format === 'boxes'
     if (sent.size > (isRemote ? maxCompared.remote : maxCompared.local)) {
       // Nothing moves in a file of boxes, and a video of this size is large because of its frames.
@@ -211,9 +256,9 @@ export function removeMetadataOperation(parts: {
       throw new Fault('file-unreadable', `${mustShowSame} This file is too large to check that.`)
     }
     await using stack = new AsyncDisposableStack()
-    if (isRemote) stack.defer(await orFault(contentType, places.take(`${bucketId}`)))
+    if (isRemote) stack.defer(await orFault(contentType, this.#places.take(`${bucketId}`)))
     const open = async (file: ReceivedFile) => {
-      const local = await share(file)
+      const local = await this.#share(file)
       const source = hasBoxes ? await sourceFileOf(local) : null
       stack.defer(() => (source ?? local).release())
       return { picture: source?.path ?? sourceOf(local), output: source?.output ?? '' }
@@ -236,37 +281,10 @@ export function removeMetadataOperation(parts: {
     throw new Fault('file-unreadable', `${mustShowSame} ${reasons[verdict]}`)
   }
 
-  return async (file, removal) => {
-    const { contentType, bucketId } = removal
-    if (!mayHaveRemovableMetadata(file.head, file.size, contentType, isText))
-      return { stored: file, reading: null }
-    if ('bytes' in file) {
-      const { pieces, format, reading } = await plan(file, removal)
-      if (format === null || isWhole(pieces, file)) return { stored: file, reading }
-      requireRead(reading)
-      const stored = received(joined(pieces, file.bytes))
-      await requireSame(file, stored, { format, contentType, bucketId, isRemote: false })
-      return { stored, reading }
-    }
-    const opened = await blobs.openReceived(file)
-    try {
-      const { pieces, format, reading } = await plan(file, removal, (position, length) =>
-        readPart(opened, position, length),
-      )
-      if (format === null || isWhole(pieces, file)) return { stored: file, reading }
-      requireRead(reading)
-      const stored = await blobs.receive(newId(), copied(pieces, opened), Number.POSITIVE_INFINITY)
-      try {
-        const isRemote = opened.content.type === 'object'
-        await requireSame(file, stored, { format, contentType, bucketId, isRemote })
-        return { stored, reading }
-      } catch (error) {
-        await blobs.discard([stored])
-        throw error
-      }
-    } finally {
-      await opened.close()
-    }
+  async #share(file: ReceivedFile): Promise<LocalBytes> {
+    return 'bytes' in file
+      ? shareContent({ type: 'bytes', bytes: file.bytes })
+      : await this.#parts.blobs.share(file, Number.POSITIVE_INFINITY)
   }
 }
 

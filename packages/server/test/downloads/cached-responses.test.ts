@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import { beforeAll, expect, test } from 'vitest'
 import { newItemId } from '../../src/core/ids.ts'
 import { BytesCache, cachedBytesOperations } from '../../src/downloads/bytes-cache.ts'
-import { createBytesResponder } from '../../src/downloads/bytes-response.ts'
+import { BytesResponder } from '../../src/downloads/bytes-response.ts'
 import { createCachedResponses, headersMemory } from '../../src/downloads/bytes-routes.ts'
 import { emptyLine } from '../../src/http/request-log.ts'
 import { createWholeWriter } from '../../src/http/response-writers.ts'
@@ -52,7 +52,7 @@ async function fill(capacity: number, size: number) {
     formatFor: () => 'webp',
     servability: () => expect.unreachable(),
   })
-  const respond = createBytesResponder(
+  const responder = new BytesResponder(
     {
       vary: (...names) => ['Origin', ...names].join(', '),
       authorize: () => expect.unreachable(),
@@ -74,7 +74,7 @@ async function fill(capacity: number, size: number) {
     previous = cache.statistics().size
     const id = newItemId()
     found = item(id, size)
-    const { head } = await respond({
+    const { head } = await responder.respond({
       id,
       line: emptyLine(),
       isHead: false,
@@ -99,7 +99,7 @@ async function fill(capacity: number, size: number) {
   found = null
   const growth = (await memoryInUse()) - before
   // Used after the measurement, so that nothing of it has been freed before.
-  return { growth, counted: cache.statistics().size, kept: [responses, writeWhole, respond] }
+  return { growth, counted: cache.statistics().size, kept: [responses, writeWhole, responder] }
 }
 
 const item = (id: Item['id'], size: number): Item =>
