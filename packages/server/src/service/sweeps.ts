@@ -34,54 +34,54 @@ export async function startSweeps(
 ): Promise<void> {
   const { config, log, closers } = context
 
-  const removeInterrupted = createIntentSweep(blobDeletion)
   // In the background.
-  void startSweep(context, {
+  const removeInterrupted = createIntentSweep(blobDeletion)
+  const interrupted = {
     name: 'the sweep of interrupted uploads',
     interval: intentSweepInterval,
-    async work(isStopping) {
-      const removed = await removeInterrupted(isStopping)
-      if (removed > 0) log.info({ removed }, 'removed the bytes of interrupted uploads')
-      // Of deleted items, when the removal of the bytes has failed.
-      const tombstones = await catalog.listTombstones()
-      for (let done = 0; !isStopping() && done < tombstones.length; done += itemsPerBatch)
-        await deleteBlobs(blobDeletion, tombstones.slice(done, done + itemsPerBatch))
-    },
     failure: 'the bytes of interrupted uploads and deleted items stay until the next sweep',
+  }
+  void startSweep(context, interrupted, async (isStopping) => {
+    const removed = await removeInterrupted(isStopping)
+    if (removed > 0) log.info({ removed }, 'removed the bytes of interrupted uploads')
+    // Of deleted items, when the removal of the bytes has failed.
+    const tombstones = await catalog.listTombstones()
+    for (let done = 0; !isStopping() && done < tombstones.length; done += itemsPerBatch)
+      await deleteBlobs(blobDeletion, tombstones.slice(done, done + itemsPerBatch))
   })
 
-  void startSweep(context, {
+  const auditLog = {
     name: 'the sweep of the audit log',
     interval: logSweepInterval,
-    async work(isStopping) {
-      const before = Date.now() - config.auditDays * day
-      await runInSteps(
-        async () => (await catalog.removeEvents(before, eventsPerBatch)) === eventsPerBatch,
-        isStopping,
-      )
-    },
     failure: 'old events of the audit log stay until the next sweep',
+  }
+  void startSweep(context, auditLog, async (isStopping) => {
+    const before = Date.now() - config.auditDays * day
+    await runInSteps(
+      async () => (await catalog.removeEvents(before, eventsPerBatch)) === eventsPerBatch,
+      isStopping,
+    )
   })
 
-  void startSweep(context, {
+  const feed = {
     name: 'the sweep of the feed',
     interval: logSweepInterval,
-    async work(isStopping) {
-      const before = Date.now() - config.changesDays * day
-      await runInSteps(async () => (await catalog.removeChanges(before, eventsPerBatch)) > 0, isStopping)
-    },
     failure: 'old changes stay in the feed until the next sweep',
+  }
+  void startSweep(context, feed, async (isStopping) => {
+    const before = Date.now() - config.changesDays * day
+    await runInSteps(async () => (await catalog.removeChanges(before, eventsPerBatch)) > 0, isStopping)
   })
 
   // Copies of files that killed processes have left in the directory for temporary files.
-  await startSweep(context, {
+  const temporary = {
     name: 'the sweep of temporary files',
     interval: temporarySweepInterval,
-    async work() {
-      const directories = await removeLeftDirectories(Date.now())
-      if (directories > 0) log.info({ directories }, 'removed temporary copies of files of killed processes')
-    },
     failure: 'temporary copies of files that killed processes have left cannot be removed',
+  }
+  await startSweep(context, temporary, async () => {
+    const directories = await removeLeftDirectories(Date.now())
+    if (directories > 0) log.info({ directories }, 'removed temporary copies of files of killed processes')
   })
 
   const spaceChecks = new PeriodicTask({
@@ -117,26 +117,34 @@ export function startExpirySweeps(
   const onFailure = (bucketId: BucketId, err: unknown) =>
     context.log.warn({ err, bucketId }, 'expired items of a bucket stay until a later sweep')
   const interval = Math.min(context.config.uploadExpiry, longestSweepInterval)
-  void startSweep(context, {
+  const uploads = {
     name: 'the sweep of expired uploads',
     interval,
-    work: async (isStopping) =>
-      void (await removeExpiredUploads({ catalog, blobs, locks, now: Date.now, isStopping })),
     failure: 'expired uploads stay until the next sweep',
-  })
-  void startSweep(context, {
+  }
+  void startSweep(
+    context,
+    uploads,
+    async (isStopping) =>
+      void (await removeExpiredUploads({ catalog, blobs, locks, now: Date.now, isStopping })),
+  )
+  const trash = {
     name: 'the sweep of the trash',
     interval,
-    work: (isStopping) => purgeExpiredTrash({ catalog, blobDeletion, now: Date.now, isStopping, onFailure }),
     failure: 'expired items of a trash stay until the next sweep',
-  })
-  void startSweep(context, {
+  }
+  void startSweep(context, trash, (isStopping) =>
+    purgeExpiredTrash({ catalog, blobDeletion, now: Date.now, isStopping, onFailure }),
+  )
+  const items = {
     name: 'the sweep of expired items',
     interval,
-    work: () => remover.expire({ list: () => catalog.expiringBuckets(Date.now()), onFailure }),
     failure: 'expired items stay until the next sweep',
     onStop: () => void remover.stop(),
-  })
+  }
+  void startSweep(context, items, () =>
+    remover.expire({ list: () => catalog.expiringBuckets(Date.now()), onFailure }),
+  )
 }
 
 /** Milliseconds between passes over the items whose upload did not read when they were taken. Mostly there are none. */
@@ -152,15 +160,15 @@ export function startTakenSweep(
   const rest = (milliseconds: number) =>
     setTimeout(milliseconds, undefined, { signal: stopped.signal }).catch(() => undefined)
   const fillTaken = fillTakenOperation({ catalog, openBytes, now: Date.now, rest })
-  void startSweep(context, {
+  const taken = {
     name: 'the sweep of the times at which items were taken',
     interval: takenSweepInterval,
-    async work(isStopping) {
-      const found = await fillTaken(isStopping)
-      if (found > 0) context.log.info({ found }, 'found the times at which pictures and videos were taken')
-    },
     failure: 'items whose upload did not read when they were taken are read at the next sweep',
     onStop: () => stopped.abort(),
+  }
+  void startSweep(context, taken, async (isStopping) => {
+    const found = await fillTaken(isStopping)
+    if (found > 0) context.log.info({ found }, 'found the times at which pictures and videos were taken')
   })
 }
 
@@ -171,15 +179,15 @@ async function startSweep(
     readonly name: string
     /** Milliseconds. */
     readonly interval: number
-    readonly work: (isStopping: () => boolean) => Promise<void>
     /** The line of the log when it fails. */
     readonly failure: string
     readonly onStop?: () => void
   },
+  sweepOnce: (isStopping: () => boolean) => Promise<void>,
 ): Promise<void> {
   let isStopping = false
   let isRunning = true
-  const work = () => sweep.work(() => isStopping)
+  const work = () => sweepOnce(() => isStopping)
   const onFailure = (err: unknown) => log.warn({ err }, sweep.failure)
   const first = work()
     .catch(onFailure)
