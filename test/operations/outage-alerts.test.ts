@@ -10,7 +10,7 @@ import { startSwitchingProxy } from '../harness/switching-proxy.ts'
 import { until } from '../harness/until.ts'
 
 /** Milliseconds between two requests of a client: their rate is above zero in each interval of Prometheus. */
-const pause = 100
+const pause = 500
 
 /** Sends requests that read and store until they are stopped. */
 function useAlways(server: TestServer): { stop(): Promise<void> } {
