@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
-import { openSqliteCatalog } from '../packages/server/src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteCatalog } from '../packages/server/src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import { seedBucket } from './seed.ts'
 
 export interface Bucket {

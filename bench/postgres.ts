@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { openPostgresCatalog } from '../packages/server/src/storage/catalog/postgres/catalog.ts'
+import { openPostgresCatalog } from '../packages/server/src/storage/catalog/engines/postgres/postgres-catalog.ts'
 import { onServer, rowsOf } from '../test/harness/postgres.ts'
 import { type Bucket, fillBuckets, fillCatalog } from './buckets.ts'
 import { startDatabases, startMediabucket } from './mediabucket.ts'

@@ -18,7 +18,7 @@ import { createFiles, type SeededFile } from './seed-files.ts'
 
 /** Items of one transaction. It takes about 20 ms, during which a running server's writes wait. */
 const chunk = 1_000
-/** Milliseconds between two transactions, in which a waiting server can write (storage/catalog/sqlite/database.ts). */
+/** Milliseconds between two transactions, in which a waiting server can write (storage/catalog/engines/sqlite/sqlite-database.ts). */
 const gap = 3
 
 interface Seeding {

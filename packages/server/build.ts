@@ -23,7 +23,7 @@ const groups = [
   },
   {
     name: 'data',
-    test: /\/packages\/server\/src\/(?!storage\/(engines|blobs|catalog\/postgres)|core\/(stored-type|ip-address)|.*-thread\.ts)(core|storage)\//,
+    test: /\/packages\/server\/src\/(?!storage\/(engines|blobs|catalog\/engines\/postgres)|core\/(stored-type|ip-address)|.*-thread\.ts)(core|storage)\//,
   },
 ]
 

@@ -80,11 +80,38 @@ test('no operation imports a route', () => {
 })
 
 test('only engines.ts imports engines', () => {
-  const engine = /^packages\/server\/src\/storage\/(catalog\/(sqlite|postgres)|blobs\/(disk|s3))\//
+  const engine = /^packages\/server\/src\/storage\/(catalog\/engines\/(sqlite|postgres)|blobs\/(disk|s3))\//
   const named = files
     .filter((path) => !engine.test(path) && path !== `${src}storage/engines.ts`)
     .flatMap((path) => importsOf(path).own.filter((target) => engine.test(target)))
   expect(named).toEqual([])
+})
+
+/** Which of the others each folder of the catalog may import from. Files that are in none of them are of all nouns. */
+const catalogImports: Readonly<Record<string, readonly string[]>> = {
+  audit: [],
+  access: ['audit'],
+  items: ['access', 'audit'],
+  lists: ['items'],
+  feed: ['items', 'audit'],
+  checks: ['feed', 'items', 'access', 'audit'],
+  engines: ['checks', 'feed', 'lists', 'items', 'access', 'audit'],
+}
+
+test('the folders of the catalog import one way', () => {
+  const catalog = `${src}storage/catalog/`
+  const nounOf = (path: string) => (path.startsWith(catalog) ? path.slice(catalog.length).split('/') : [])
+  const back = files.flatMap((path) =>
+    importsOf(path)
+      .own.filter((target) => {
+        const [from = '', ...below] = nounOf(path)
+        const [to = '', ...targetBelow] = nounOf(target)
+        const isBetweenFolders = below.length > 0 && targetBelow.length > 0 && from !== to
+        return isBetweenFolders && !catalogImports[from]?.includes(to)
+      })
+      .map((target) => `${path} → ${target}`),
+  )
+  expect(back).toEqual([])
 })
 
 test('the environment is read in service/config.ts; --env-file adds to it', () => {

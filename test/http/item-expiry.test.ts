@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { openSqliteCatalog } from '../../packages/server/src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteCatalog } from '../../packages/server/src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import { newItems, withBytes } from '../../packages/server/test/storage/catalog/samples.ts'
 import { withFailpoints } from '../faults/preload.ts'
 import { readReached } from '../faults/steps.ts'

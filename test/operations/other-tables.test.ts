@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { copyBackup } from '../../packages/server/src/storage/catalog/sqlite/transfer.ts'
+import { copyBackup } from '../../packages/server/src/storage/catalog/engines/sqlite/sqlite-transfer.ts'
 import { databaseSettings, usePostgres } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { catalogRows } from '../harness/rows.ts'

@@ -10,8 +10,8 @@ import {
   type UrlSettings,
   windowExpiry,
 } from '../core/item-urls.ts'
+import type { SigningKey } from '../storage/catalog/access/keys.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { SigningKey } from '../storage/catalog/keys.ts'
 
 export type SignLinks = ReturnType<typeof signLinksOperation>
 

@@ -16,10 +16,10 @@ import { parseBearerToken, requireAuthorization } from '../http/headers.ts'
 import type { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
+import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../storage/catalog/access/tokens.ts'
 import { hasManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
-import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../storage/catalog/tokens.ts'
 
 export const tokenUnknown = (): Fault => new Fault('token-unknown', 'This service has not issued this token.')
 

@@ -20,7 +20,7 @@ import { noStore } from '../http/headers.ts'
 import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { TokenList } from '../http/openapi/token-schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
-import type { GrantedToken } from '../storage/catalog/tokens.ts'
+import type { GrantedToken } from '../storage/catalog/access/tokens.ts'
 import {
   describeToken,
   grantToken,

@@ -20,7 +20,7 @@ const digestLength = 9
 export function createCursors(epoch: string): Cursors {
   /**
    * Recognizes changed cursors, and those of other lists and of other data. Only who knows the epoch can make a cursor, so clients must not get it:
-   * a cursor of a lost change renews the history of all buckets (storage/catalog/history.ts).
+   * a cursor of a lost change renews the history of all buckets (storage/catalog/feed/history.ts).
    */
   function format(list: ListKey, place: string): string {
     const digest = createHash('sha256')

@@ -1,7 +1,7 @@
 import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { ChangeRows, FeedPosition } from '../storage/catalog/feed.ts'
+import type { ChangeRows, FeedPosition } from '../storage/catalog/feed/feed.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 
 /** Changes of one read of streams: while their size is unknown, and at most. */
@@ -159,7 +159,7 @@ export class FollowedBucket {
     shared.join(this.#listener)
   }
 
-  /** As readChanges of storage/catalog/feed.ts. Reads of the same changes that follow each other are one read. */
+  /** As readChanges of storage/catalog/feed/feed.ts. Reads of the same changes that follow each other are one read. */
   read(after: number): Promise<ChangeRows | null> {
     return this.#shared.read(after)
   }

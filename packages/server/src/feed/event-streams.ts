@@ -4,7 +4,7 @@ import { Fault } from '../core/faults.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import type { Exchange } from '../http/route.ts'
-import type { FeedPosition, ItemChange } from '../storage/catalog/feed.ts'
+import type { FeedPosition, ItemChange } from '../storage/catalog/feed/feed.ts'
 import type { TokenId } from '../storage/catalog/records.ts'
 import type { Feed, FollowedBucket } from './change-feed.ts'
 

@@ -6,8 +6,8 @@ import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import { listState, tooManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { filtersOf } from '../storage/catalog/item-filters.ts'
-import { maxPassed, placeOf } from '../storage/catalog/item-lists.ts'
+import { filtersOf } from '../storage/catalog/lists/item-filters.ts'
+import { maxPassed, placeOf } from '../storage/catalog/lists/item-lists.ts'
 import type { BucketId, ItemDetails, ItemPlace, ItemSelection, LabelKey } from '../storage/catalog/records.ts'
 
 /** A list of items, which were added to `add`. */

@@ -7,6 +7,7 @@ import { builtInSizes, hasVariants, variantDimensions } from '../core/variants.t
 import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import { isTrash } from '../storage/catalog/items/trash.ts'
 import type {
   BucketId,
   Item,
@@ -16,7 +17,6 @@ import type {
   NewItem,
   Preview,
 } from '../storage/catalog/records.ts'
-import { isTrash } from '../storage/catalog/trash.ts'
 
 /** The bucket's item with this id; `id` may be any text. Throws Fault `media-unknown` (docs/interface.md A6, M3). */
 export async function findItem(

@@ -1,6 +1,6 @@
 import { Fault } from '../core/faults.ts'
 import type { Actor } from '../core/token-rules.ts'
-import type { AuditEvent } from '../storage/catalog/audit-events.ts'
+import type { AuditEvent } from '../storage/catalog/audit/audit-events.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Item } from '../storage/catalog/records.ts'
 

@@ -2,8 +2,8 @@ import { UnreadableFile } from '@mediabucket/strip-metadata'
 import { Fault } from '../core/faults.ts'
 import type { OpenBlob } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { TakenAt, UnreadItem } from '../storage/catalog/items/taken-times.ts'
 import type { Item } from '../storage/catalog/records.ts'
-import type { TakenAt, UnreadItem } from '../storage/catalog/taken-times.ts'
 import { readTakenOf } from './received-pictures.ts'
 
 /** Items that are listed together. */

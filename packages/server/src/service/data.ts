@@ -8,7 +8,7 @@ import { type BlobDeletionParts, createDeferredDeletions, intentLog } from '../i
 import { ItemRemover } from '../items/deletion.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { epochPattern } from '../storage/catalog/meta.ts'
+import { epochPattern } from '../storage/catalog/checks/meta.ts'
 import {
   findExposed,
   lockData,

@@ -3,28 +3,28 @@ import { join } from 'node:path'
 import type { S3Location } from '../core/storage-urls.ts'
 import { type Actor, service } from '../core/token-rules.ts'
 import type { BlobInspection, BlobStore, BlobsDirectory, IntentLog, PartLog } from './blobs/blobs.ts'
-import type { AuditLog } from './catalog/audit-log.ts'
+import type { AuditLog } from './catalog/audit/audit-log.ts'
 import type { Catalog } from './catalog/catalog.ts'
-import type { CatalogInspection, CopyableInspection } from './catalog/inspection.ts'
+import type { CatalogInspection, CopyableInspection } from './catalog/checks/inspection.ts'
 import {
   findExposedEntries,
   markTransfer as markSqliteTransfer,
   readSqliteOwner,
   requireDirectory,
-} from './catalog/sqlite/data-directory.ts'
-import { catalogPlace, createBallast } from './catalog/sqlite/database.ts'
+} from './catalog/engines/sqlite/data-directory.ts'
 import {
   acquireDataLock,
   acquireBackupHold as acquireSqliteBackupHold,
   acquireWorkerLock,
   watchBackupHold as watchSqliteBackupHold,
-} from './catalog/sqlite/locks.ts'
+} from './catalog/engines/sqlite/locks.ts'
+import { catalogPlace, createBallast } from './catalog/engines/sqlite/sqlite-database.ts'
 import type { CatalogRows, CatalogSource, CatalogTarget } from './catalog/transfer.ts'
 import type { BlobsOwner, CatalogVacuum } from './catalog/upkeep.ts'
 
 // The only file that imports engines: SQLite or PostgreSQL for the rows, the disk or S3 for the bytes. Only what is used is loaded.
 
-export { DataLockedError } from './catalog/sqlite/locks.ts'
+export { DataLockedError } from './catalog/engines/sqlite/locks.ts'
 
 /** `thread` for the server, so that commits do not block requests; `direct` for a command. */
 type Writer =
@@ -57,10 +57,10 @@ export async function openCatalog(
   // The environment of a command can lack the setting of the service.
   const actorIfAudited = isCommand ? writer.actor : null
   if (url === null) {
-    const { openSqliteCatalog } = await import('./catalog/sqlite/catalog.ts')
+    const { openSqliteCatalog } = await import('./catalog/engines/sqlite/sqlite-catalog.ts')
     return openSqliteCatalog({ directory: data, ...writer, actor, actorIfAudited })
   }
-  const { openPostgresCatalog } = await import('./catalog/postgres/catalog.ts')
+  const { openPostgresCatalog } = await import('./catalog/engines/postgres/postgres-catalog.ts')
   return writer.writer === 'direct'
     ? openPostgresCatalog({ url, role: 'command', actor, actorIfAudited })
     : openPostgresCatalog({ url, role: 'server', ...writer, actor })
@@ -102,7 +102,7 @@ export const openBlobsTarget = (config: Blobs): Promise<BlobStore> =>
 /** False if no server has used the directory, or the database, yet. Throws DatabaseError. */
 export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise<boolean> {
   if (url === null) return existsSync(join(data, 'catalog.db'))
-  const { hasPostgresCatalog } = await import('./catalog/postgres/database.ts')
+  const { hasPostgresCatalog } = await import('./catalog/engines/postgres/postgres-database.ts')
   return hasPostgresCatalog(url)
 }
 
@@ -111,34 +111,34 @@ export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise
  */
 export async function readBlobsOwner({ data, databaseUrl: url }: CatalogPlace): Promise<BlobsOwner | null> {
   if (url === null) return readSqliteOwner(data)
-  const { readPostgresOwner } = await import('./catalog/postgres/database.ts')
+  const { readPostgresOwner } = await import('./catalog/engines/postgres/postgres-database.ts')
   return readPostgresOwner(url)
 }
 
 /** For checks. */
 export async function openInspection({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogInspection> {
   if (url === null) return openCopyableInspection({ data })
-  const { openPostgresInspection } = await import('./catalog/postgres/database.ts')
+  const { openPostgresInspection } = await import('./catalog/engines/postgres/postgres-database.ts')
   return openPostgresInspection(url)
 }
 
 /** Reads the audit log. */
 export async function openAuditLog({ data, databaseUrl: url }: CatalogPlace): Promise<AuditLog> {
   if (url === null) {
-    const { openSqliteAuditLog } = await import('./catalog/sqlite/audit-log.ts')
+    const { openSqliteAuditLog } = await import('./catalog/engines/sqlite/sqlite-audit-log.ts')
     return openSqliteAuditLog(data)
   }
-  const { openPostgresAuditLog } = await import('./catalog/postgres/audit-log.ts')
+  const { openPostgresAuditLog } = await import('./catalog/engines/postgres/postgres-audit-log.ts')
   return openPostgresAuditLog(url)
 }
 
 /** For a migration from this catalog. */
 export async function openCatalogSource({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogSource> {
   if (url === null) {
-    const { openSqliteSource } = await import('./catalog/sqlite/transfer.ts')
+    const { openSqliteSource } = await import('./catalog/engines/sqlite/sqlite-transfer.ts')
     return openSqliteSource(data)
   }
-  const { openPostgresSource } = await import('./catalog/postgres/transfer.ts')
+  const { openPostgresSource } = await import('./catalog/engines/postgres/postgres-transfer.ts')
   return openPostgresSource(url)
 }
 
@@ -147,7 +147,7 @@ export async function readDatabaseSnapshot<T>(
   url: string,
   work: (source: CatalogRows) => Promise<T>,
 ): Promise<T> {
-  const { readPostgresSnapshot } = await import('./catalog/postgres/transfer.ts')
+  const { readPostgresSnapshot } = await import('./catalog/engines/postgres/postgres-transfer.ts')
   return readPostgresSnapshot(url, work)
 }
 
@@ -161,28 +161,28 @@ export async function markTransfer(place: CatalogPlace): Promise<void> {
 /** For a migration into this catalog, which must be empty. */
 export async function openCatalogTarget({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogTarget> {
   if (url === null) {
-    const { openSqliteTarget } = await import('./catalog/sqlite/transfer.ts')
+    const { openSqliteTarget } = await import('./catalog/engines/sqlite/sqlite-transfer.ts')
     return openSqliteTarget(data)
   }
-  const { openPostgresTarget } = await import('./catalog/postgres/transfer.ts')
+  const { openPostgresTarget } = await import('./catalog/engines/postgres/postgres-transfer.ts')
   return openPostgresTarget(url)
 }
 
 /** For backups and restores. Opens a data directory or a backup. */
 export async function openCopyableInspection({ data }: Data): Promise<CopyableInspection> {
-  const { openSqliteInspection } = await import('./catalog/sqlite/inspection.ts')
+  const { openSqliteInspection } = await import('./catalog/engines/sqlite/sqlite-inspection.ts')
   return openSqliteInspection(data)
 }
 
 /** Copies the catalog of a backup into a directory. Throws CatalogVersionError. */
 export async function copyBackup(rows: string, directory: string): Promise<void> {
-  const { copyBackup } = await import('./catalog/sqlite/transfer.ts')
+  const { copyBackup } = await import('./catalog/engines/sqlite/sqlite-transfer.ts')
   copyBackup(rows, directory)
 }
 
 /** Returns the free space of the catalog to the file system. */
 export async function openVacuum({ data }: Data): Promise<CatalogVacuum> {
-  const { openSqliteVacuum } = await import('./catalog/sqlite/inspection.ts')
+  const { openSqliteVacuum } = await import('./catalog/engines/sqlite/sqlite-inspection.ts')
   return openSqliteVacuum(data)
 }
 

@@ -1,10 +1,10 @@
 import type { BlobsDirectory } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { type AnnouncedChange, maxAnnounced } from '../storage/catalog/history.ts'
+import { type AnnouncedChange, maxAnnounced } from '../storage/catalog/feed/history.ts'
 import { bucketIdOf } from '../storage/catalog/statements.ts'
 
 // The last changes that a service has delivered are also recorded beside the bytes. The next start compares them with the catalog, and so notices if
-// only the catalog has gone back (storage/catalog/history.ts).
+// only the catalog has gone back (storage/catalog/feed/history.ts).
 
 /** The changes of a record. What cannot be read is left out: a power failure may have damaged it. */
 export async function readAnnouncedChanges(

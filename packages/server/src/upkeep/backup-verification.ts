@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import { isItemId } from '../core/ids.ts'
 import { settleAll } from '../core/tasks.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
-import { type CopyableInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
+import {
+  type CopyableInspection,
+  type InspectedItem,
+  itemBatches,
+} from '../storage/catalog/checks/inspection.ts'
 import { type FinishedBackup, readBackup } from './backup.ts'
 import { type CopyFault, createChunkReader, type FaultyItem, hashBlob, hashFile, openItem } from './copies.ts'
 import { hasSoundList } from './generations.ts'

@@ -7,7 +7,7 @@ import { Value } from 'typebox/value'
 import { errorCode } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import type { BlobInspection, BlobStore } from '../storage/blobs/blobs.ts'
-import type { CopyableInspection, MissingRows } from '../storage/catalog/inspection.ts'
+import type { CopyableInspection, MissingRows } from '../storage/catalog/checks/inspection.ts'
 import {
   CreateDirectoryError,
   createDirectories,

@@ -6,7 +6,11 @@ import { settleAll } from '../core/tasks.ts'
 import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
 import { openMemoryBlob, readLength } from '../storage/blobs/memory-blob.ts'
 import type { ReceivedBlob } from '../storage/blobs/received-file.ts'
-import { type CatalogInspection, type InspectedItem, itemBatches } from '../storage/catalog/inspection.ts'
+import {
+  type CatalogInspection,
+  type InspectedItem,
+  itemBatches,
+} from '../storage/catalog/checks/inspection.ts'
 import { hasLittleMemory } from '../storage/memory.ts'
 
 /** Why a backup or a restore did not copy the bytes of an item. The codes are stable: programs read them. */

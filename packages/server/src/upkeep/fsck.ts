@@ -15,7 +15,7 @@ import {
   type CatalogInspection,
   type InspectedItem,
   itemBatches,
-} from '../storage/catalog/inspection.ts'
+} from '../storage/catalog/checks/inspection.ts'
 import { createChunkReader, hashBlob, openItem } from './copies.ts'
 import { createFindings, type Finding, type FindingCode, type Findings } from './findings.ts'
 
@@ -309,7 +309,7 @@ const batchLength = 500
  * An upload stores its bytes before its row, so each candidate is checked a second time: under the lock of the data
  * directory, or after a wait if a server holds the lock. The wait only avoids false findings. Safety comes from `retire`:
  * before bytes are moved, a transaction reserves their id, and no commit can name it afterwards
- * (`retired` in catalog/sqlite/schema.ts). So no completed upload can lose its bytes, however long its commit takes.
+ * (`retired` in storage/catalog/engines/sqlite/sqlite-schema.ts). So no completed upload can lose its bytes, however long its commit takes.
  */
 async function checkOrphans(parts: Parts): Promise<boolean | null> {
   const { catalog, inspection, blobInspection, quiescence } = parts

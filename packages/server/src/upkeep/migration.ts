@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
-import type { CatalogInspection } from '../storage/catalog/inspection.ts'
+import type { CatalogInspection } from '../storage/catalog/checks/inspection.ts'
 import {
   type CatalogRows,
   type CatalogSource,

@@ -1,6 +1,6 @@
 import { signedHeaders } from '../core/webhook-rules.ts'
-import type { WebhookDelivery } from '../storage/catalog/webhook-deliveries.ts'
-import type { WebhookReader } from '../storage/catalog/webhooks.ts'
+import type { WebhookDelivery } from '../storage/catalog/feed/webhook-deliveries.ts'
+import type { WebhookReader } from '../storage/catalog/feed/webhooks.ts'
 import type { Post, PostResult } from './guarded-post.ts'
 import type { Message } from './messages.ts'
 

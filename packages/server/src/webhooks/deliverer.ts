@@ -4,8 +4,7 @@ import type { UrlSettings } from '../core/item-urls.ts'
 import { PeriodicTask, resolvesWithin } from '../core/tasks.ts'
 import { longestFailure, retryDelay, type WebhookId, type WebhookState } from '../core/webhook-rules.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { ChangeRows } from '../storage/catalog/feed.ts'
-import type { BucketId } from '../storage/catalog/records.ts'
+import type { ChangeRows } from '../storage/catalog/feed/feed.ts'
 import {
   isWebhookWaiting,
   longestLease,
@@ -13,8 +12,9 @@ import {
   passInterval,
   servedPerBucket,
   type WebhookAttempt,
-} from '../storage/catalog/webhook-deliveries.ts'
-import type { WebhookReader } from '../storage/catalog/webhooks.ts'
+} from '../storage/catalog/feed/webhook-deliveries.ts'
+import type { WebhookReader } from '../storage/catalog/feed/webhooks.ts'
+import type { BucketId } from '../storage/catalog/records.ts'
 import { type Attempt, attempt } from './attempt.ts'
 import { type Post, type Poster, requestTimeout } from './guarded-post.ts'
 import { isWanted, lostMessageOf, type Message, messageOf } from './messages.ts'

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import { mediaObjectOf } from '../items/item-operations.ts'
-import type { ItemChange } from '../storage/catalog/feed.ts'
-import type { WebhookReader } from '../storage/catalog/webhooks.ts'
+import type { ItemChange } from '../storage/catalog/feed/feed.ts'
+import type { WebhookReader } from '../storage/catalog/feed/webhooks.ts'
 
 /** What one delivery says, before it is signed. */
 export interface Message {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { issueToken, verifyTokenOperation } from '../../src/access/token-operations.ts'
 import { defaultScopes, newToken } from '../../src/core/token-rules.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
-import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 
 const noon = Date.UTC(2026, 5, 1, 12)
 

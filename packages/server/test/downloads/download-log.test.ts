@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { service } from '../../src/core/token-rules.ts'
 import { createDownloadLog } from '../../src/downloads/download-log.ts'
-import type { AuditEvent } from '../../src/storage/catalog/audit-events.ts'
+import type { AuditEvent } from '../../src/storage/catalog/audit/audit-events.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { service } from '../../src/core/token-rules.ts'
 import { recordLinksOperation } from '../../src/items/links.ts'
-import type { AuditEvent } from '../../src/storage/catalog/audit-events.ts'
+import type { AuditEvent } from '../../src/storage/catalog/audit/audit-events.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { newItem } from '../storage/catalog/samples.ts'
 

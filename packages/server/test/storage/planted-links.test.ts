@@ -11,7 +11,7 @@ import {
   acquireDataLock,
   acquireWorkerLock,
   watchBackupHold,
-} from '../../src/storage/catalog/sqlite/locks.ts'
+} from '../../src/storage/catalog/engines/sqlite/locks.ts'
 import { openBackupDirectory } from '../../src/upkeep/backup.ts'
 import { beginRestore, markDirectory } from '../../src/upkeep/restore.ts'
 import { tempDirectory } from './catalog/temp-directory.ts'

@@ -1,7 +1,7 @@
 import { truncate } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ItemId } from '../../src/core/ids.ts'
-import { openSqliteInspection } from '../../src/storage/catalog/sqlite/inspection.ts'
+import { openSqliteInspection } from '../../src/storage/catalog/engines/sqlite/sqlite-inspection.ts'
 import { createFindings } from '../../src/upkeep/findings.ts'
 import { checkItems } from '../../src/upkeep/fsck.ts'
 import { type TemporaryData, temporaryData } from '../uploads/temporary-media.ts'

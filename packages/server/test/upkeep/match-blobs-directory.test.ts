@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { type BlobsDirectory, BlobsMismatchError } from '../../src/storage/blobs/blobs.ts'
-import { openSqliteCatalog } from '../../src/storage/catalog/sqlite/catalog.ts'
+import { openSqliteCatalog } from '../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import { matchBlobsDirectory } from '../../src/upkeep/blobs-identity.ts'
 import { tempDirectory } from '../storage/catalog/temp-directory.ts'
 

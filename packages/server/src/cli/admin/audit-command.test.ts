@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { service } from '../../core/token-rules.ts'
-import type { RecordedEvent } from '../../storage/catalog/audit-log.ts'
+import type { RecordedEvent } from '../../storage/catalog/audit/audit-log.ts'
 import { csv, jsonLines, table } from './audit-command.ts'
 
 const name = '\u001b[2J \u009b2J \u202e"\n'

@@ -1,8 +1,8 @@
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
 import { createItemProgress } from '@mediabucket/cli/terminal'
 import type { Config } from '../../service/config.ts'
-import { copyEvent } from '../../storage/catalog/audit-events.ts'
-import type { MissingRows } from '../../storage/catalog/inspection.ts'
+import { copyEvent } from '../../storage/catalog/audit/audit-events.ts'
+import type { MissingRows } from '../../storage/catalog/checks/inspection.ts'
 import {
   acquireBackupHold,
   copyBackup,

@@ -1,8 +1,8 @@
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
 import { jsonLine, table } from '@mediabucket/cli/terminal'
 import { newSigningKey } from '../../access/signed-links.ts'
+import type { SigningKey } from '../../storage/catalog/access/keys.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
-import type { SigningKey } from '../../storage/catalog/keys.ts'
 import type { Command } from '../command.ts'
 import { withCatalog } from './open-catalog.ts'
 

@@ -6,7 +6,7 @@ import { withoutPassword } from '../../core/storage-urls.ts'
 import type { Config } from '../../service/config.ts'
 import type { Reader } from '../../service/setting-readers.ts'
 import { settings } from '../../service/settings.ts'
-import { copyEvent } from '../../storage/catalog/audit-events.ts'
+import { copyEvent } from '../../storage/catalog/audit/audit-events.ts'
 import {
   type CatalogSource,
   movedIdentity,

@@ -14,8 +14,8 @@ import {
 import { urlSettings } from '../../service/bound-config.ts'
 import type { Config } from '../../service/config.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
-import { changeKinds, type ItemChangeKind, isChangeKind } from '../../storage/catalog/item-changes.ts'
-import type { Webhook, WebhookSettings } from '../../storage/catalog/webhooks.ts'
+import type { Webhook, WebhookSettings } from '../../storage/catalog/feed/webhooks.ts'
+import { changeKinds, type ItemChangeKind, isChangeKind } from '../../storage/catalog/items/item-changes.ts'
 import { createPoster } from '../../webhooks/guarded-post.ts'
 import {
   type DeliveryObject,

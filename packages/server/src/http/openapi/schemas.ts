@@ -4,7 +4,7 @@ import { maxIds } from '../../core/ids.ts'
 import { maxLabels, maxLabelValue } from '../../core/item-labels.ts'
 import { maxAltText, maxCaption } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
-import { changeKinds, type ItemChangeKind } from '../../storage/catalog/item-changes.ts'
+import { changeKinds, type ItemChangeKind } from '../../storage/catalog/items/item-changes.ts'
 
 // The shapes that several schemas have.
 

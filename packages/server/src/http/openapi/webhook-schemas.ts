@@ -8,7 +8,7 @@ import {
   webhookStates,
   webhookUrlRule,
 } from '../../core/webhook-rules.ts'
-import { changeKinds, type ItemChangeKind } from '../../storage/catalog/item-changes.ts'
+import { changeKinds, type ItemChangeKind } from '../../storage/catalog/items/item-changes.ts'
 import { closedObject, nullable } from './schemas.ts'
 
 // The schemas of requests and responses with webhooks.

@@ -1,8 +1,8 @@
 import type { Actor } from '../../core/token-rules.ts'
 import { auditedChangesOf, ofBucket } from './declarations.ts'
+import { trashOf } from './items/trash.ts'
 import type { BucketId, DeletedChunk } from './records.ts'
 import { change, first, inEngine, integer, record, text, type Work } from './statements.ts'
-import { trashOf } from './trash.ts'
 
 /**
  * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeItems does. If no items and

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { MetadataRemoval } from '../../core/bucket-settings.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/token-rules.ts'
-import type { AuditEvent } from './audit-events.ts'
+import type { AuditEvent } from './audit/audit-events.ts'
 import { auditedChangesOf, ofBucketNamed } from './declarations.ts'
 import type { Bucket, BucketId, BucketSettings, BucketWithTrash, NamedBucket } from './records.ts'
 import {

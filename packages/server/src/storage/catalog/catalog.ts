@@ -1,11 +1,12 @@
 import { ExplainedError } from '../../core/faults.ts'
 import type { Actor } from '../../core/token-rules.ts'
+import type { KeyReads } from './access/keys.ts'
+import type { TokenReads } from './access/tokens.ts'
 import type { BucketReads } from './buckets.ts'
 import type { BucketKey, Methods } from './declarations.ts'
-import type { FeedBell } from './feed-bell.ts'
-import { type HistoryCatalog, openHistory } from './history.ts'
-import type { ItemReads } from './items.ts'
-import type { KeyReads } from './keys.ts'
+import type { FeedBell } from './feed/feed-bell.ts'
+import { type HistoryCatalog, openHistory } from './feed/history.ts'
+import type { ItemReads } from './items/items.ts'
 import {
   bucketKeyOf,
   type Change,
@@ -19,7 +20,6 @@ import {
 } from './nouns.ts'
 import type { CatalogStatistics } from './records.ts'
 import type { Query } from './statements.ts'
-import type { TokenReads } from './tokens.ts'
 import { isAudited, readStatistics } from './upkeep.ts'
 
 /** The reads that each engine has written for itself, because requests wait for them. */
@@ -153,7 +153,7 @@ export class DatabaseError extends ExplainedError {
 
 /**
  * Why the data of a development version are refused, and how to move them. `commit` opens them, and its backups are restored
- * (storage/catalog/sqlite/transfer.ts).
+ * (storage/catalog/engines/sqlite/sqlite-transfer.ts).
  */
 export const developmentText = (place: string, commit: '7ac0c5b8' | '661e7aee'): string =>
   `${place} was written by a development version: make a backup of it with mediabucket of commit ${commit}, and restore that with this version (docs/operations/upgrade.md).`

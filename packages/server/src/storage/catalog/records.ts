@@ -4,10 +4,10 @@ import type { LabelChanges } from '../../core/item-labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
 import type { TokenLimits } from '../../core/quotas.ts'
 import type { Actor, Scope } from '../../core/token-rules.ts'
-import type { ItemDetails, ItemTexts, NewItem, Preview } from './item-columns.ts'
+import type { ItemDetails, ItemTexts, NewItem, Preview } from './items/item-columns.ts'
 
 export type { BucketSettings } from '../../core/bucket-settings.ts'
-export type { ItemDetails, ItemTexts, NewItem, Preview } from './item-columns.ts'
+export type { ItemDetails, ItemTexts, NewItem, Preview } from './items/item-columns.ts'
 
 declare const brand: unique symbol
 export type BucketId = number & { readonly [brand]: 'BucketId' }

@@ -3,7 +3,7 @@ import type { Labels } from '../../core/item-labels.ts'
 import { isObject, parseJson } from '../../core/json.ts'
 import type { Amount } from '../../core/quotas.ts'
 import type { WebhookId } from '../../core/webhook-rules.ts'
-import type { AuditEvent } from './audit-events.ts'
+import type { AuditEvent } from './audit/audit-events.ts'
 import type { AddedItem, BucketId, ContentId, DeletedChunk, RemovedItems, TokenId } from './records.ts'
 
 // What is read and changed rarely is written once, for both engines, as coroutines: they yield statements, which SQLite runs in a loop and

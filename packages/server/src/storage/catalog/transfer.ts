@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto'
 import { ExplainedError } from '../../core/faults.ts'
-import { eventColumnCount, eventColumns } from './audit-events.ts'
-import { bucketIds, correctBucket } from './bucket-counters.ts'
+import { listKeys, replaceKeys, type SigningKey } from './access/keys.ts'
+import { transferLimits } from './access/token-limits.ts'
+import { readToken, type TokenRecord } from './access/tokens.ts'
+import { eventColumnCount, eventColumns } from './audit/audit-events.ts'
 import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
-import { itemColumnCount, itemColumns } from './item-columns.ts'
-import { parseItems, readItemDetails } from './item-rows.ts'
-import { storeRequest } from './items.ts'
-import { listKeys, replaceKeys, type SigningKey } from './keys.ts'
+import { bucketIds, correctBucket } from './checks/bucket-counters.ts'
+import { listTransferredWebhooks, replaceWebhooks, type TransferredWebhook } from './feed/webhooks.ts'
+import { itemColumnCount, itemColumns } from './items/item-columns.ts'
+import { parseItems, readItemDetails } from './items/item-rows.ts'
+import { storeRequest } from './items/items.ts'
+import { isTrash, refreshExpiry } from './items/trash.ts'
 import type { BucketId, BucketSettings, IdempotentRequest, ItemDetails, NewItem } from './records.ts'
 import {
   all,
@@ -26,11 +30,7 @@ import {
   tokenIdOf,
   type Work,
 } from './statements.ts'
-import { transferLimits } from './token-limits.ts'
-import { readToken, type TokenRecord } from './tokens.ts'
-import { isTrash, refreshExpiry } from './trash.ts'
 import { blobsIdentity, isNew, readMeta, writeMeta } from './upkeep.ts'
-import { listTransferredWebhooks, replaceWebhooks, type TransferredWebhook } from './webhooks.ts'
 
 /** A bucket without its counters, which the target counts again. */
 interface TransferredBucket extends BucketSettings {

@@ -2,6 +2,7 @@ import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import { expiredOfAll } from './buckets.ts'
 import { auditedChangesOf, changesOf } from './declarations.ts'
+import { countWebhooks } from './feed/webhooks.ts'
 import type { CatalogStatistics, UpkeepRun } from './records.ts'
 import {
   all,
@@ -18,7 +19,6 @@ import {
   text,
   type Work,
 } from './statements.ts'
-import { countWebhooks } from './webhooks.ts'
 
 const readId = (row: Row): ItemId => itemIdOf(row, 0)
 

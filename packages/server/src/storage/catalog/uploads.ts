@@ -1,7 +1,8 @@
 import type { ItemId, UploadId } from '../../core/ids.ts'
 import type { Amount } from '../../core/quotas.ts'
 import type { Actor } from '../../core/token-rules.ts'
-import { addedBy } from './audit-events.ts'
+import { countLimited } from './access/token-limits.ts'
+import { addedBy } from './audit/audit-events.ts'
 import { auditedChangesOf, changesOf, ofBucket, ofUpload } from './declarations.ts'
 import type { AddedItem, BucketId, TokenId } from './records.ts'
 import {
@@ -22,7 +23,6 @@ import {
   uploadIdOf,
   type Work,
 } from './statements.ts'
-import { countLimited } from './token-limits.ts'
 
 /** A new resumable upload. */
 export interface NewUpload {

@@ -124,7 +124,7 @@ test('V5 a process that is killed leaves variants.db intact, with what it had st
   const directory = tempDirectory()
   const id = newItemId()
   const child = startProcess(
-    '../../blobs/disk/variant-database.ts',
+    '../../../blobs/disk/variant-database.ts',
     `const variants = new module.ServerVariants(${JSON.stringify(directory)}, () => process.exit(1))
     for (let number = 1; ; number += 1) {
       const bytes = Buffer.alloc(20_000, number % 100)

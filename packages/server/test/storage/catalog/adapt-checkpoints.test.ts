@@ -1,7 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
-import { all, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
-import { adaptCheckpoints, startWriterThread } from '../../../src/storage/catalog/sqlite/writer.ts'
+import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
+import { all, openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+import {
+  adaptCheckpoints,
+  startWriterThread,
+} from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
 import { integer } from '../../../src/storage/catalog/statements.ts'
 import { tempDirectory } from './temp-directory.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Actor, operator } from '../../../src/core/token-rules.ts'
-import type { AuditLog, EventFilter, RecordedEvent } from '../../../src/storage/catalog/audit-log.ts'
+import type { AuditLog, EventFilter, RecordedEvent } from '../../../src/storage/catalog/audit/audit-log.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { TokenId } from '../../../src/storage/catalog/records.ts'
 import {

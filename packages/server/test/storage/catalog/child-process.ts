@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
-const sqlite = new URL('../../../src/storage/catalog/sqlite/', import.meta.url)
+const sqlite = new URL('../../../src/storage/catalog/engines/sqlite/', import.meta.url)
 
 /**
  * Runs `body` in another process, with the exports of a module of the SQLite engine in scope as `module`, and the URL of its folder as

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { acquireDataLock, DataLockedError } from '../../../src/storage/catalog/sqlite/locks.ts'
+import { acquireDataLock, DataLockedError } from '../../../src/storage/catalog/engines/sqlite/locks.ts'
 import { firstOutput, killHard, outputOf, startProcess } from './child-process.ts'
 import { tempDirectory } from './temp-directory.ts'
 

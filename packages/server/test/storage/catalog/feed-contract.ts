@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import type { ItemChange } from '../../../src/storage/catalog/feed.ts'
+import type { ItemChange } from '../../../src/storage/catalog/feed/feed.ts'
 import type { BucketId, TokenId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
 import { type ItemOrder, itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import { kindNumber, kindNumberOf } from '../../../src/storage/catalog/item-kinds.ts'
+import { kindNumber, kindNumberOf } from '../../../src/storage/catalog/items/item-kinds.ts'
 import type {
   BucketId,
   ItemDetails,

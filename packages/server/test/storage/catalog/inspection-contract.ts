@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newItemId } from '../../../src/core/ids.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import type { CatalogInspection, CopyableInspection } from '../../../src/storage/catalog/inspection.ts'
-import { placeOf } from '../../../src/storage/catalog/item-lists.ts'
+import type { CatalogInspection, CopyableInspection } from '../../../src/storage/catalog/checks/inspection.ts'
+import { placeOf } from '../../../src/storage/catalog/lists/item-lists.ts'
 import type { ItemPlace, ItemRows, ItemSelection, TokenId } from '../../../src/storage/catalog/records.ts'
 import {
   allPages,

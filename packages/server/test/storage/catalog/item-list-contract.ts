@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
 import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import { placeOf } from '../../../src/storage/catalog/item-lists.ts'
+import { placeOf } from '../../../src/storage/catalog/lists/item-lists.ts'
 import type {
   BucketId,
   ItemPlace,

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
-import { migrate } from '../../../src/storage/catalog/sqlite/schema.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+import { migrate } from '../../../src/storage/catalog/engines/sqlite/sqlite-schema.ts'
 import { startProcess } from './child-process.ts'
 import { inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
@@ -17,7 +17,7 @@ const migrations = [
 
 /** Migrates the catalog, and kills the process before the n-th statement. */
 const killedAt = (nth: number, directory: string) => `
-  const { openConnection } = await import(new URL('database.ts', modules))
+  const { openConnection } = await import(new URL('sqlite-database.ts', modules))
   const { DatabaseSync } = await import('node:sqlite')
   const { exec } = DatabaseSync.prototype
   const db = openConnection(${JSON.stringify(directory)})
@@ -40,7 +40,7 @@ test('O8 a migration that is killed before any of its statements is completed by
   for (let nth = 1; ; nth += 1) {
     const directory = tempDirectory()
     cpSync(join(first, 'catalog.db'), join(directory, 'catalog.db'))
-    const [code, signal] = await once(startProcess('schema.ts', killedAt(nth, directory)), 'exit')
+    const [code, signal] = await once(startProcess('sqlite-schema.ts', killedAt(nth, directory)), 'exit')
     if (signal === 'SIGKILL') killed += 1
     else expect(code).toBe(0)
     const db = openConnection(directory)

@@ -3,7 +3,7 @@ import { seededRandom } from '../../../../../test/harness/random.ts'
 import { changeLabels, type LabelChanges, type Labels } from '../../../src/core/item-labels.ts'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import { kindNumberOf } from '../../../src/storage/catalog/item-kinds.ts'
+import { kindNumberOf } from '../../../src/storage/catalog/items/item-kinds.ts'
 import type {
   BucketId,
   ItemDetails,

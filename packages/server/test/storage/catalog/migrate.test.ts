@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { CatalogVersionError } from '../../../src/storage/catalog/catalog.ts'
-import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
-import { migrate } from '../../../src/storage/catalog/sqlite/schema.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+import { migrate } from '../../../src/storage/catalog/engines/sqlite/sqlite-schema.ts'
 import { outputOf, startProcess } from './child-process.ts'
 import { inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
@@ -100,7 +100,7 @@ describe('migrations', () => {
       const opening = ['thread', 'direct', 'direct', 'thread'].map((writer) =>
         outputOf(
           startProcess(
-            'catalog.ts',
+            'sqlite-catalog.ts',
             `const catalog = await module.openSqliteCatalog(${options(writer)})
             await catalog.checkWrites()
             console.log(catalog.epoch)

@@ -7,15 +7,22 @@ import { createDatabase } from '../../../../../test/harness/postgres.ts'
 import { itemOrders } from '../../../src/core/queries.ts'
 import { listNumberedOperation } from '../../../src/items/item-list-operations.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import type { Bounds } from '../../../src/storage/catalog/item-scan.ts'
-import { createSearchQueue, searchItems } from '../../../src/storage/catalog/item-searches.ts'
-import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
-import { openConnections, parseDatabaseUrl } from '../../../src/storage/catalog/postgres/connections.ts'
-import { runQuery } from '../../../src/storage/catalog/postgres/session.ts'
+import {
+  openConnections,
+  parseDatabaseUrl,
+} from '../../../src/storage/catalog/engines/postgres/connections.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
+import { runQuery } from '../../../src/storage/catalog/engines/postgres/session.ts'
+import { prepareSearchNames } from '../../../src/storage/catalog/engines/sqlite/name-search.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import {
+  all,
+  createRun,
+  openConnection,
+} from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+import type { Bounds } from '../../../src/storage/catalog/lists/item-scan.ts'
+import { createSearchQueue, searchItems } from '../../../src/storage/catalog/lists/item-searches.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from '../../../src/storage/catalog/records.ts'
-import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { all, createRun, openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
-import { prepareSearchNames } from '../../../src/storage/catalog/sqlite/name-search.ts'
 import { type Row, sqliteText, text } from '../../../src/storage/catalog/statements.ts'
 import { inBlobStore, newBucket, newItem } from './samples.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createBatchedReads } from '../../../src/storage/catalog/postgres/catalog.ts'
-import { asFault, ConnectionLost } from '../../../src/storage/catalog/postgres/session.ts'
+import { createBatchedReads } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
+import { asFault, ConnectionLost } from '../../../src/storage/catalog/engines/postgres/session.ts'
 
 /** Requests the keys 1 to 3, each a batch of its own, whose reads fail with this error. Returns the keys that were read. */
 async function failing(error: unknown): Promise<number[]> {

@@ -6,8 +6,8 @@ import { type CommitFault, startCommitProxy } from '../../../../../test/harness/
 import { onServer, rowsOf, startPostgres, stopPostgres } from '../../../../../test/harness/postgres.ts'
 import { until } from '../../../../../test/harness/until.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
-import { openPostgresInspection } from '../../../src/storage/catalog/postgres/database.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
+import { openPostgresInspection } from '../../../src/storage/catalog/engines/postgres/postgres-database.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
 import { allPages, inBlobStore, newBucket, newItem, newItems, newUpload, withBytes } from './samples.ts'
 

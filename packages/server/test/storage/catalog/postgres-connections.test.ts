@@ -6,17 +6,25 @@ import { startPgbouncer } from '../../../../../test/harness/pgbouncer.ts'
 import { databasePassword, onServer, rowsOf } from '../../../../../test/harness/postgres.ts'
 import { Fault } from '../../../src/core/faults.ts'
 import { CatalogVersionError, DatabaseError } from '../../../src/storage/catalog/catalog.ts'
-import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
 import {
   type Connections,
   openConnections,
   parseDatabaseUrl,
   runTransaction,
-} from '../../../src/storage/catalog/postgres/connections.ts'
-import { openPostgresInspection, readPostgresOwner } from '../../../src/storage/catalog/postgres/database.ts'
-import { createPostgresBell } from '../../../src/storage/catalog/postgres/feed-bell.ts'
-import { asFault, ConnectionLost, isDead, sqlState } from '../../../src/storage/catalog/postgres/session.ts'
-import { readPostgresSnapshot } from '../../../src/storage/catalog/postgres/transfer.ts'
+} from '../../../src/storage/catalog/engines/postgres/connections.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
+import {
+  openPostgresInspection,
+  readPostgresOwner,
+} from '../../../src/storage/catalog/engines/postgres/postgres-database.ts'
+import { createPostgresBell } from '../../../src/storage/catalog/engines/postgres/postgres-feed-bell.ts'
+import { readPostgresSnapshot } from '../../../src/storage/catalog/engines/postgres/postgres-transfer.ts'
+import {
+  asFault,
+  ConnectionLost,
+  isDead,
+  sqlState,
+} from '../../../src/storage/catalog/engines/postgres/session.ts'
 import { bucketIdOf } from '../../../src/storage/catalog/statements.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
 import {

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { createDatabase } from '../../../../../test/harness/postgres.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
 
 /** The URL of an empty database that is released when the test ends. */
 export async function freshDatabase(): Promise<string> {

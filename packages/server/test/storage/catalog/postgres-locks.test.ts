@@ -3,18 +3,18 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { onServer, rowsOf } from '../../../../../test/harness/postgres.ts'
 import { until } from '../../../../../test/harness/until.ts'
 import { ExplainedError } from '../../../src/core/faults.ts'
-import type { Change } from '../../../src/storage/catalog/nouns.ts'
 import {
   openConnections,
   parseDatabaseUrl,
   runTransaction,
-} from '../../../src/storage/catalog/postgres/connections.ts'
+} from '../../../src/storage/catalog/engines/postgres/connections.ts'
 import {
   explainOpenError,
   migrate,
   openPostgresInspection,
-} from '../../../src/storage/catalog/postgres/database.ts'
-import { commitBatch } from '../../../src/storage/catalog/postgres/writer.ts'
+} from '../../../src/storage/catalog/engines/postgres/postgres-database.ts'
+import { commitBatch } from '../../../src/storage/catalog/engines/postgres/postgres-writer.ts'
+import type { Change } from '../../../src/storage/catalog/nouns.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { freshDatabase, openCatalog } from './postgres-database.ts'
 import { allPages, inBlobStore, newBucket, newItem, newUpload } from './samples.ts'

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../../../../../test/harness/postgres.ts'
 import { until } from '../../../../../test/harness/until.ts'
-import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
 import { newBucket } from './samples.ts'
 
 test('a start waits for a transaction that an ended process has left', async () => {

@@ -14,7 +14,7 @@ import { startSwitchingProxy } from '../../../../../test/harness/switching-proxy
 import { until } from '../../../../../test/harness/until.ts'
 import type { Fault } from '../../../src/core/faults.ts'
 import { DatabaseError } from '../../../src/storage/catalog/catalog.ts'
-import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
 import { openCatalog } from './postgres-database.ts'
 import { allPages, hashOf, newBucket, newItem, withBytes } from './samples.ts'
 

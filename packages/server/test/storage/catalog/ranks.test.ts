@@ -8,12 +8,12 @@ import {
   type RankShape,
   topLevel,
 } from '../../../src/storage/catalog/buckets.ts'
+import { prepareItemTable, prepareNames } from '../../../src/storage/catalog/engines/sqlite/item-table.ts'
+import { prepareReads } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { all, createRun } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+import { prepareLocateItem, prepareRanks } from '../../../src/storage/catalog/engines/sqlite/sqlite-ranks.ts'
+import { migrate } from '../../../src/storage/catalog/engines/sqlite/sqlite-schema.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
-import { prepareReads } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { all, createRun } from '../../../src/storage/catalog/sqlite/database.ts'
-import { prepareItemTable, prepareNames } from '../../../src/storage/catalog/sqlite/item-table.ts'
-import { prepareLocateItem, prepareRanks } from '../../../src/storage/catalog/sqlite/ranks.ts'
-import { migrate } from '../../../src/storage/catalog/sqlite/schema.ts'
 import { bytes, integer } from '../../../src/storage/catalog/statements.ts'
 import { inBlobStore, newItems } from './samples.ts'
 

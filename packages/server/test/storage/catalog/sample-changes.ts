@@ -2,9 +2,9 @@ import { newUploadId } from '../../../src/core/ids.ts'
 import { service } from '../../../src/core/token-rules.ts'
 import { newWebhookId } from '../../../src/core/webhook-rules.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { WebhookDelivery } from '../../../src/storage/catalog/feed/webhook-deliveries.ts'
 import type { ChangeKind } from '../../../src/storage/catalog/nouns.ts'
 import type { BucketId, IdempotentRequest, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
-import type { WebhookDelivery } from '../../../src/storage/catalog/webhook-deliveries.ts'
 import { hashOf, inBlobStore, newItem, newToken, newUpload, withBytes } from './samples.ts'
 
 const day = 86_400_000

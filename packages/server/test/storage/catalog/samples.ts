@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
+import type { NewToken } from '../../../src/storage/catalog/access/tokens.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { AddedItem, BucketId, Item, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
-import type { NewToken } from '../../../src/storage/catalog/tokens.ts'
 import type { NewUpload } from '../../../src/storage/catalog/uploads.ts'
 
 export const hashOf = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text).digest())

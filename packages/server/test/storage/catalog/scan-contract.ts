@@ -5,7 +5,7 @@ import type { ItemId } from '../../../src/core/ids.ts'
 import { foldName, nameKey } from '../../../src/core/names.ts'
 import { type ItemKind, itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import { placeOf } from '../../../src/storage/catalog/item-lists.ts'
+import { placeOf } from '../../../src/storage/catalog/lists/item-lists.ts'
 import type {
   BucketId,
   ItemPlace,

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
 import { service } from '../../../src/core/token-rules.ts'
+import {
+  fromSent,
+  type SentChange,
+  toSent,
+} from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
 import type { Change } from '../../../src/storage/catalog/nouns.ts'
 import type {
   AddedItem,
@@ -9,7 +14,6 @@ import type {
   NewItem,
   TokenId,
 } from '../../../src/storage/catalog/records.ts'
-import { fromSent, type SentChange, toSent } from '../../../src/storage/catalog/sqlite/writer.ts'
 import { newItem, withBytes } from './samples.ts'
 
 const bucketId = 1 as BucketId

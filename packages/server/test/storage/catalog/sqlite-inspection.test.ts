@@ -4,14 +4,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { seedBucket } from '../../../../../bench/seed.ts'
 import type { ItemId } from '../../../src/core/ids.ts'
-import type { BucketId } from '../../../src/storage/catalog/records.ts'
-import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { openSqliteInspection } from '../../../src/storage/catalog/sqlite/inspection.ts'
 import {
   acquireBackupHold,
   BackupHoldError,
   watchBackupHold,
-} from '../../../src/storage/catalog/sqlite/locks.ts'
+} from '../../../src/storage/catalog/engines/sqlite/locks.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { openSqliteInspection } from '../../../src/storage/catalog/engines/sqlite/sqlite-inspection.ts'
+import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
 import { describeAudit, describeCopies } from './inspection-contract.ts'
 import { allPages, contentOf, inBlobStore, newBucket, newItem, newItems, withBytes } from './samples.ts'

@@ -3,15 +3,15 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { newSigningKey } from '../../../src/access/signed-links.ts'
 import { type Actor, operator, service } from '../../../src/core/token-rules.ts'
 import type { WebhookId } from '../../../src/core/webhook-rules.ts'
-import type { AuditLog } from '../../../src/storage/catalog/audit-log.ts'
+import type { AuditLog } from '../../../src/storage/catalog/audit/audit-log.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { NewWebhook } from '../../../src/storage/catalog/feed/webhooks.ts'
 import type { BucketId, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import {
   type CatalogSource,
   type CatalogTarget,
   TransferError,
 } from '../../../src/storage/catalog/transfer.ts'
-import type { NewWebhook } from '../../../src/storage/catalog/webhooks.ts'
 import { transferRows } from '../../../src/upkeep/migration.ts'
 import {
   allPages,

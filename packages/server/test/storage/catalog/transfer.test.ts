@@ -1,15 +1,21 @@
 import { join } from 'node:path'
 import { describe, onTestFinished } from 'vitest'
 import { createDatabase } from '../../../../../test/harness/postgres.ts'
-import { openPostgresAuditLog } from '../../../src/storage/catalog/postgres/audit-log.ts'
-import { openPostgresCatalog } from '../../../src/storage/catalog/postgres/catalog.ts'
-import { openPostgresInspection } from '../../../src/storage/catalog/postgres/database.ts'
-import { openPostgresSource, openPostgresTarget } from '../../../src/storage/catalog/postgres/transfer.ts'
+import { openPostgresAuditLog } from '../../../src/storage/catalog/engines/postgres/postgres-audit-log.ts'
+import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
+import { openPostgresInspection } from '../../../src/storage/catalog/engines/postgres/postgres-database.ts'
+import {
+  openPostgresSource,
+  openPostgresTarget,
+} from '../../../src/storage/catalog/engines/postgres/postgres-transfer.ts'
+import { openSqliteAuditLog } from '../../../src/storage/catalog/engines/sqlite/sqlite-audit-log.ts'
+import { openSqliteCatalog } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { openSqliteInspection } from '../../../src/storage/catalog/engines/sqlite/sqlite-inspection.ts'
+import {
+  openSqliteSource,
+  openSqliteTarget,
+} from '../../../src/storage/catalog/engines/sqlite/sqlite-transfer.ts'
 import type { NewItem } from '../../../src/storage/catalog/records.ts'
-import { openSqliteAuditLog } from '../../../src/storage/catalog/sqlite/audit-log.ts'
-import { openSqliteCatalog } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { openSqliteInspection } from '../../../src/storage/catalog/sqlite/inspection.ts'
-import { openSqliteSource, openSqliteTarget } from '../../../src/storage/catalog/sqlite/transfer.ts'
 import { tempDirectory } from './temp-directory.ts'
 import { type Data, describeTransfer } from './transfer-contract.ts'
 

@@ -1,10 +1,13 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createUnchangedRows, prepareReads } from '../../../src/storage/catalog/sqlite/catalog.ts'
-import { prepareChanges } from '../../../src/storage/catalog/sqlite/changes.ts'
-import { openDataDirectory } from '../../../src/storage/catalog/sqlite/data-directory.ts'
-import { openConnection } from '../../../src/storage/catalog/sqlite/database.ts'
-import { prepareLocateItem } from '../../../src/storage/catalog/sqlite/ranks.ts'
-import { commitBatch } from '../../../src/storage/catalog/sqlite/writer.ts'
+import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
+import {
+  createUnchangedRows,
+  prepareReads,
+} from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { prepareChanges } from '../../../src/storage/catalog/engines/sqlite/sqlite-changes.ts'
+import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+import { prepareLocateItem } from '../../../src/storage/catalog/engines/sqlite/sqlite-ranks.ts'
+import { commitBatch } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
 import { newToken } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { newWebhookId, newWebhookSecret, type WebhookId } from '../../../src/core/webhook-rules.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
-import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import {
   isWebhookWaiting,
   longestLease,
   passedAtOnce,
   passInterval,
   type WebhookDelivery,
-} from '../../../src/storage/catalog/webhook-deliveries.ts'
-import type { NewWebhook } from '../../../src/storage/catalog/webhooks.ts'
+} from '../../../src/storage/catalog/feed/webhook-deliveries.ts'
+import type { NewWebhook } from '../../../src/storage/catalog/feed/webhooks.ts'
+import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { inBlobStore, newBucket, newItem, newItems } from './samples.ts'
 

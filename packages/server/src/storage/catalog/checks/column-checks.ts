@@ -1,0 +1,443 @@
+import { isItemId, isUploadId } from '../../../core/ids.ts'
+import { isObject, parseJson } from '../../../core/json.ts'
+import { isNote, readLimits } from '../../../core/quotas.ts'
+import { maxDays } from '../../../core/times.ts'
+import { isScope } from '../../../core/token-rules.ts'
+import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../../core/webhook-rules.ts'
+import { actorKinds, auditActions } from '../audit/audit-events.ts'
+import { isChangeKind } from '../items/item-changes.ts'
+import {
+  type ItemColumn,
+  itemTable,
+  maxTime,
+  newItemMembers,
+  type StoredType,
+} from '../items/item-columns.ts'
+import type { EngineName } from '../statements.ts'
+
+// What the columns of the catalog contain, as far as the service depends on it. A test compares the tables and columns with the schemas.
+
+/** What a column contains. Values are checked as texts: integers may be too large for a number, and of bytes only the length is read. */
+export interface ColumnCheck {
+  readonly reads: 'text' | 'integer' | 'length'
+  /** Left out if only one engine has the column. */
+  readonly only?: EngineName
+  readonly isValid: (value: string | null) => boolean
+}
+
+export interface TableCheck {
+  /** The primary key, or another unique one: rows are read in its order. */
+  readonly key: readonly string[] | Readonly<Record<EngineName, readonly string[]>>
+  readonly only?: EngineName
+  readonly columns: Readonly<Record<string, ColumnCheck>>
+  /** By a column that refers to another row, or to another column: a condition that is true if it is right. */
+  readonly references?: Readonly<Record<string, string>>
+  /** The reference without which a row is of no use, because it is derived from another one or belongs to it: a repair removes such rows. */
+  readonly dependsOn?: string
+}
+
+const text = (isValid: (value: string) => boolean = () => true): ColumnCheck => ({
+  reads: 'text',
+  isValid: (value) => value !== null && isValid(value),
+})
+
+/** A whole number in this range, which ends at the largest exact number by default. */
+const integer = (least = 0, most = Number.MAX_SAFE_INTEGER): ColumnCheck => ({
+  reads: 'integer',
+  isValid(value) {
+    const number = value === null || !/^-?\d{1,16}$/.test(value) ? Number.NaN : Number(value)
+    return Number.isSafeInteger(number) && number >= least && number <= most
+  },
+})
+
+/** Bytes of a length in this range. */
+const bytes = (least = 0, most = Number.MAX_SAFE_INTEGER): ColumnCheck => ({
+  ...integer(least, most),
+  reads: 'length',
+})
+
+const optional = (check: ColumnCheck): ColumnCheck => ({
+  ...check,
+  isValid: (value) => value === null || check.isValid(value),
+})
+
+const only = (engine: EngineName, check: ColumnCheck): ColumnCheck => ({ ...check, only: engine })
+
+const shape = (pattern: RegExp): ColumnCheck => text((value) => pattern.test(value))
+const _lengthOf = (_least = 0, most = Number.MAX_SAFE_INTEGER) => shortText(most)
+const shortText = (most: number): ColumnCheck => text((value) => value.length <= most)
+
+/** Times from 1970 to the end of the year 9999. */
+const time = integer(0, maxTime)
+/** Of an expiry, which an operator may set as late as they like, and of a deadline. */
+const laterTime = integer()
+const flag = integer(0, 1)
+/** Numbers of rows that ranks are built for, so that a wrong one does not use up the memory. */
+const sequence = integer(0, 2 ** 40)
+/** Compared with the rows by bucket-counters.ts, which corrects it. */
+const counter = text()
+const bucket = integer(-Number.MAX_SAFE_INTEGER)
+const tokenId = shape(/^(?:tok|usr)_[0-9a-z]{12}$/)
+const itemId = text(isItemId)
+const uploadId = text(isUploadId)
+const secret = shape(/^whsec_[\w+/]{43}=$/)
+const int4 = (least = 0) => integer(least, 2 ** 31 - 1)
+
+const ofBucket = (table: string) => `EXISTS (SELECT 1 FROM buckets WHERE buckets.id = ${table}.bucket_id)`
+
+/** JSON of the items of a stored response (`serializeItems` of items.ts). */
+function isItemList(json: string): boolean {
+  const items = parseJson(json)
+  return (
+    Array.isArray(items) && items.length > 0 && items.every((item) => isObject(item) && isStoredItem(item))
+  )
+}
+
+const isNumber = (value: unknown) => Number.isSafeInteger(value)
+const isText = (value: unknown) => typeof value === 'string'
+
+/** By the type of the column of a member, its value in JSON. */
+const isJson: Readonly<Record<StoredType, (value: unknown) => boolean>> = {
+  ...{ int4: isNumber, int8: isNumber, text: isText },
+  bytewise: isText,
+  bytes: (value) => /^[0-9a-f]{64}$/.test(String(value)),
+  labels: (value) => isObject(value) && Object.values(value).every(isText),
+  flag: () => true,
+}
+
+const isStoredItem = (item: Readonly<Record<string, unknown>>): boolean =>
+  newItemMembers.every((member) => {
+    const { type, constraint, accepts } = itemTable[member]
+    const value = item[member] ?? null
+    if (value === null) return constraint === undefined
+    return isJson[type](value) && (type !== 'bytewise' || accepts?.(String(value)) !== false)
+  })
+
+function itemCheck({ type, accepts, range = [0, Number.MAX_SAFE_INTEGER] }: ItemColumn): ColumnCheck {
+  if (accepts !== undefined) return text(accepts)
+  if (type === 'flag') return flag
+  if (type === 'bytes') return bytes(...range)
+  return type === 'int4' || type === 'int8' ? integer(...range) : shortText(range[1])
+}
+
+const itemChecks: TableCheck['columns'] = Object.fromEntries(
+  Object.values(itemTable).map((column) => {
+    const check = column.constraint === undefined ? optional(itemCheck(column)) : itemCheck(column)
+    return [column.column, column.only === undefined ? check : only(column.only, check)]
+  }),
+)
+
+export const tableChecks: Readonly<Record<string, TableCheck>> = {
+  meta: {
+    key: ['key'],
+    // The values are checked by meta.ts, which corrects them. A later version may have written other keys.
+    columns: { key: shape(/^[a-z][a-z0-9_-]{0,39}(?: \d{1,16})?$/), value: text() },
+  },
+  buckets: {
+    key: ['id'],
+    columns: {
+      id: bucket,
+      name: shape(/^(?:[a-z0-9-]{1,63}|\d+\/trash)$/),
+      created_at: time,
+      revision: integer(),
+      total: counter,
+      bytes: counter,
+      next_seq: sequence,
+      max_items: optional(integer()),
+      max_bytes: optional(integer()),
+      reserved_items: counter,
+      reserved_bytes: counter,
+      trash_days: int4(),
+      private: flag,
+      signed_pages: flag,
+      remove_metadata: integer(0, 2),
+      item_days: optional(integer(1, maxDays)),
+      next_expiry: optional(laterTime),
+      changes_start: integer(),
+      renewed: integer(),
+      counted_expiry: integer(-1),
+      counted_seq: integer(-1),
+      counted_items: counter,
+      counted_bytes: counter,
+    },
+    references: {
+      // Of a trash. Its name has the number of its bucket, which no other bucket has.
+      id: `buckets.id > 0 OR (EXISTS (SELECT 1 FROM buckets AS home WHERE home.id = -buckets.id)
+        AND name = CAST(-buckets.id AS text) || '/trash')`,
+      name: "buckets.id < 0 OR name NOT LIKE '%/trash'",
+      changes_start: 'changes_start <= revision',
+      renewed: 'renewed <= revision',
+    },
+  },
+  tokens: {
+    key: ['id'],
+    columns: {
+      id: tokenId,
+      number: integer(1),
+      bucket_id: bucket,
+      name: text((name) => name.length <= 255 && !/\p{Cc}/u.test(name)),
+      hash: bytes(32, 32),
+      scopes: text((scopes) => scopes === '' || scopes.split(' ').every(isScope)),
+      created_at: time,
+      expires_at: optional(time),
+      last_used_at: optional(time),
+      revoked_at: optional(time),
+      note: optional(text(isNote)),
+      limited_by: optional(tokenId),
+      replaced_by: optional(tokenId),
+    },
+    references: {
+      bucket_id: ofBucket('tokens'),
+      // The deletion of a bucket revokes its tokens first.
+      limited_by: `limited_by IS NULL OR revoked_at IS NOT NULL OR EXISTS (SELECT 1 FROM token_limits
+        WHERE token_limits.id = limited_by AND token_limits.bucket_id = tokens.bucket_id)`,
+      replaced_by: `replaced_by IS NULL OR revoked_at IS NOT NULL OR EXISTS (SELECT 1 FROM tokens AS successor
+        WHERE successor.id = tokens.replaced_by AND successor.bucket_id = tokens.bucket_id)`,
+    },
+  },
+  token_limits: {
+    key: ['id'],
+    columns: {
+      id: tokenId,
+      bucket_id: bucket,
+      limits: text((json) => readLimits(parseJson(json)).limits !== null),
+      items: integer(),
+      bytes: integer(),
+      reserved_items: counter,
+      reserved_bytes: counter,
+    },
+    references: { bucket_id: ofBucket('token_limits') },
+  },
+  keyed_requests: {
+    key: ['token_id', 'key'],
+    columns: {
+      token_id: tokenId,
+      key: text((key) => key !== '' && key.length <= 255),
+      fingerprint: bytes(32, 32),
+      items: text(isItemList),
+      bytes: optional(integer()),
+      expires_at: time,
+    },
+    references: { token_id: 'EXISTS (SELECT 1 FROM tokens WHERE tokens.id = token_id)' },
+  },
+  signing_keys: {
+    key: ['number'],
+    columns: {
+      number: integer(1),
+      id: shape(/^[0-9a-z]{1,64}$/),
+      secret: bytes(32, 32),
+      created_at: time,
+    },
+  },
+  webhooks: {
+    key: ['number'],
+    columns: {
+      number: integer(1),
+      id: text(isWebhookId),
+      bucket_id: bucket,
+      url: text((url) => parseWebhookUrl(url) !== null),
+      kinds: text((kinds) => kinds === '' || kinds.split(' ').every(isChangeKind)),
+      batch: integer(1, maxBatch),
+      secret,
+      earlier_secret: optional(secret),
+      earlier_until: optional(laterTime),
+      state: integer(1, webhookStates.length),
+      created_at: time,
+      position: optional(integer()),
+      pending: optional(integer()),
+      failures: integer(),
+      failing_since: optional(time),
+      next_attempt: optional(time),
+      attempted_at: optional(time),
+      failing_for: integer(),
+      owner: optional(shortText(200)),
+      owned_until: optional(laterTime),
+      deliveries: integer(),
+    },
+    references: {
+      bucket_id: ofBucket('webhooks'),
+      earlier_until: 'earlier_secret IS NULL OR earlier_until IS NOT NULL',
+      owned_until: 'owner IS NULL OR owned_until IS NOT NULL',
+      // Deliveries are numbered by it.
+      deliveries: `NOT EXISTS (SELECT 1 FROM webhook_deliveries
+        WHERE webhook = webhooks.number AND webhook_deliveries.number > deliveries)`,
+    },
+  },
+  webhook_deliveries: {
+    key: ['webhook', 'number'],
+    columns: {
+      webhook: integer(1),
+      number: integer(1),
+      message_id: shape(/^\S{1,200}$/),
+      type: shape(/^[a-z.]{1,100}$/),
+      time,
+      duration: integer(),
+      changes: integer(),
+      first_position: optional(integer()),
+      last_position: optional(integer()),
+      status: optional(integer(100, 999)),
+      reason: optional(shortText(10_000)),
+      response: shortText(10_000),
+      manual: flag,
+    },
+    references: {
+      webhook: 'EXISTS (SELECT 1 FROM webhooks WHERE webhooks.number = webhook)',
+      last_position: '(first_position IS NULL) = (last_position IS NULL)',
+    },
+    dependsOn: 'webhook',
+  },
+  items: {
+    key: ['bucket_id', 'seq'],
+    columns: itemChecks,
+    references: {
+      bucket_id: ofBucket('items'),
+      // In a trash. Each of these columns is needed to leave it.
+      home_seq: `CASE WHEN items.bucket_id > 0 THEN home_seq IS NULL ELSE home_seq IS NOT NULL
+        AND EXISTS (SELECT 1 FROM buckets WHERE buckets.id = -items.bucket_id AND next_seq > home_seq)
+        AND NOT EXISTS (SELECT 1 FROM items AS other WHERE other.bucket_id = -items.bucket_id AND other.seq = items.home_seq) END`,
+      deleted_at: '(items.bucket_id < 0) = (deleted_at IS NOT NULL)',
+      expires_at: '(items.bucket_id < 0) = (items.expires_at IS NOT NULL)',
+      height: '(width IS NULL) = (height IS NULL)',
+      taken_offset: 'taken_offset IS NULL OR taken_at IS NOT NULL',
+    },
+  },
+  item_names: {
+    key: ['bucket_id', 'slot'],
+    columns: { bucket_id: bucket, slot: sequence, names: text() },
+    references: { bucket_id: ofBucket('item_names') },
+    dependsOn: 'bucket_id',
+  },
+  labels: {
+    key: ['id'],
+    columns: { id: integer(1), bucket_id: bucket, key: text(), value: text(), items: integer(1) },
+    references: { bucket_id: ofBucket('labels') },
+    dependsOn: 'bucket_id',
+  },
+  item_labels: {
+    key: ['bucket_id', 'label_id', 'kind', 'created_at', 'seq'],
+    columns: {
+      bucket_id: bucket,
+      label_id: integer(),
+      kind: int4(),
+      created_at: integer(),
+      seq: sequence,
+    },
+    references: { bucket_id: ofBucket('item_labels') },
+    dependsOn: 'bucket_id',
+  },
+  contents: {
+    key: ['id'],
+    columns: { id: integer(1), bucket_id: only('postgres', bucket), bytes: bytes() },
+  },
+  ranks: {
+    key: ['bucket_id', 'level', 'slot'],
+    columns: {
+      bucket_id: bucket,
+      level: integer(0, 20),
+      slot: sequence,
+      counts: only('sqlite', bytes(1, 65_536)),
+      sums: only('postgres', text()),
+    },
+    references: { bucket_id: ofBucket('ranks') },
+    dependsOn: 'bucket_id',
+  },
+  expired_counts: {
+    key: ['bucket_id', 'level', 'slot'],
+    columns: { bucket_id: bucket, level: integer(0, 20), slot: sequence, items: integer() },
+    references: { bucket_id: ofBucket('expired_counts') },
+    dependsOn: 'bucket_id',
+  },
+  uploads: {
+    key: ['id'],
+    columns: {
+      id: uploadId,
+      bucket_id: bucket,
+      length: optional(integer()),
+      received: integer(),
+      // It is sent as a header.
+      metadata: optional(shape(/^[\t\x20-\x7e]{0,65536}$/)),
+      filename: optional(shortText(65_536)),
+      declared_type: optional(shortText(65_536)),
+      item_id: itemId,
+      finished: flag,
+      expires_at: laterTime,
+      multipart: optional(shortText(10_000)),
+      token_id: optional(tokenId),
+      limited_by: optional(tokenId),
+    },
+    references: {
+      bucket_id: ofBucket('uploads'),
+      item_id: `finished = 0 OR NOT EXISTS (SELECT 1 FROM items
+        WHERE items.id = item_id AND abs(items.bucket_id) <> uploads.bucket_id)`,
+      length: 'finished = 0 OR length IS NOT NULL',
+      received: 'length IS NULL OR received <= length',
+      limited_by: `finished = 1 OR limited_by IS NULL OR EXISTS (SELECT 1 FROM token_limits
+        WHERE token_limits.id = limited_by AND token_limits.bucket_id = uploads.bucket_id)
+        OR EXISTS (SELECT 1 FROM meta WHERE key LIKE 'deleting%')`,
+    },
+  },
+  upload_parts: {
+    key: ['upload_id', 'number'],
+    columns: {
+      upload_id: uploadId,
+      number: integer(1, 10_000),
+      size: integer(1),
+      etag: shape(/^[\x21-\x7e]{1,1000}$/),
+    },
+    references: { upload_id: 'EXISTS (SELECT 1 FROM uploads WHERE uploads.id = upload_id AND finished = 0)' },
+    dependsOn: 'upload_id',
+  },
+  upload_pieces: {
+    key: ['upload_id', 'number'],
+    columns: { upload_id: uploadId, number: integer(), bytes: bytes() },
+    references: { upload_id: 'EXISTS (SELECT 1 FROM uploads WHERE uploads.id = upload_id AND finished = 0)' },
+    dependsOn: 'upload_id',
+  },
+  // The ids of these two are checked by `checkIds` of upkeep/fsck.ts, which repairs them.
+  tombstones: { key: ['id'], columns: { id: text() } },
+  intents: { key: ['id'], columns: { id: text(), expires_at: text() } },
+  damaged: {
+    key: ['id'],
+    columns: { id: itemId },
+    references: { id: 'EXISTS (SELECT 1 FROM items WHERE items.id = damaged.id)' },
+    dependsOn: 'id',
+  },
+  retired: {
+    key: ['id'],
+    columns: { id: itemId },
+    // An item of the catalog's bytes may have a retired id: it has no bytes in the store.
+    references: { id: 'NOT EXISTS (SELECT 1 FROM items WHERE items.id = retired.id AND content_id IS NULL)' },
+  },
+  audit_events: {
+    key: { sqlite: ['id'], postgres: ['time', 'number'] },
+    columns: {
+      id: only('sqlite', integer()),
+      number: only('postgres', integer()),
+      tx: only('postgres', integer()),
+      time,
+      action: integer(1, Math.max(...Object.values(auditActions)) + 1_000),
+      bucket_id: optional(bucket),
+      target: optional(shortText(10_000)),
+      name: optional(shortText(10_000)),
+      size: optional(integer()),
+      detail: optional(text((json) => isObject(parseJson(json)))),
+      actor: integer(1, Math.max(...Object.values(actorKinds)) + 1_000),
+      token_id: optional(shortText(10_000)),
+      subject: optional(shortText(10_000)),
+      address: optional(shortText(10_000)),
+      request_id: optional(shortText(10_000)),
+    },
+  },
+  changes: {
+    key: ['bucket_id', 'number'],
+    // Of any kind: a later version may have written it (docs/interface.md FE1).
+    columns: { bucket_id: bucket, number: integer(1), kind: int4(), item_id: itemId, time },
+    references: { bucket_id: ofBucket('changes') },
+    dependsOn: 'bucket_id',
+  },
+  batches: {
+    key: ['id'],
+    only: 'postgres',
+    columns: { id: text(), is_cancelled: text(), created_at: text() },
+  },
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import type { Client } from 'pg'
+import { createFeedBell, type FeedBell } from '../../feed/feed-bell.ts'
+import type { BucketId } from '../../records.ts'
+import { bucketIdOf } from '../../statements.ts'
+import type { Connections } from './connections.ts'
+
+const channel = 'mediabucket_changes'
+/** Any user of the database can send notifications. */
+const idShape = /^[1-9]\d{0,14}$/
+
+/** Milliseconds: changes within this time share a notification. */
+const notificationDelay = 10
+/** Milliseconds between two notifications: under many uploads, each costs as much as some of them. */
+const notificationInterval = 50
+/** The longest payload of a notification is 8,000 bytes. Without ids, all watched buckets are compared. */
+const idsPerNotification = 400
+/** Milliseconds between two comparisons of revisions, which find the changes of lost notifications. */
+const interval = 1_000
+/** The same if no notifications are received, for example behind a connection pooler. */
+const deafInterval = 100
+/** Milliseconds in which a notification of this process must be received before others are relied on. */
+const testTimeout = 2_000
+/** Milliseconds until the next attempt to listen. */
+const retryInterval = 30_000
+const lostRetryInterval = 500
+
+/**
+ * Notifies the other processes with NOTIFY, and listens while buckets are watched. The notification is no part of the transaction of the change:
+ * PostgreSQL lets transactions that notify commit one after the other.
+ */
+export function createPostgresBell(
+  connections: Pick<Connections, 'read' | 'openClient'>,
+  revisions: (ids: readonly BucketId[]) => Promise<readonly (readonly [BucketId, number])[]>,
+): Omit<FeedBell, 'close'> & { close(): Promise<void> } {
+  const self = randomUUID()
+  const pending = new Set<BucketId>()
+  let isAnyPending = false
+  let timer: NodeJS.Timeout | null = null
+  let lastSent = 0
+  let sending: Promise<unknown> = Promise.resolve()
+  let listener: Listener | null = null
+
+  const bell = createFeedBell({
+    revisions,
+    interval: () => (listener?.hears() ? interval : deafInterval),
+  })
+
+  const notify = (payload: string) =>
+    connections.read((session) =>
+      // It is not worth a sync: what it tells is in the table.
+      session.run(
+        "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)",
+        channel,
+        payload,
+      ),
+    )
+
+  function receive(payload: string): void {
+    const [sender, ids = ''] = payload.split(' ')
+    if (sender === self) return
+    if (ids === '') bell.check()
+    else for (const id of ids.split(',')) if (idShape.test(id)) bell.ring(bucketIdOf([Number(id)], 0))
+  }
+
+  function send(): void {
+    timer = null
+    lastSent = performance.now()
+    const ids = isAnyPending || pending.size > idsPerNotification ? '' : [...pending].join(',')
+    isAnyPending = false
+    pending.clear()
+    // A lost notification costs time: watchers compare the revisions.
+    sending = notify(`${self} ${ids}`).catch(() => undefined)
+  }
+
+  const announce = (): void => {
+    timer ??= setTimeout(
+      send,
+      Math.max(notificationDelay, lastSent + notificationInterval - performance.now()),
+    )
+  }
+
+  return {
+    watch(bucketId, onChange) {
+      listener ??= listen({
+        open: connections.openClient,
+        test: () => notify(`${self} `),
+        self,
+        receive,
+      })
+      return bell.watch(bucketId, onChange)
+    },
+    ring(bucketId) {
+      bell.ring(bucketId)
+      pending.add(bucketId)
+      announce()
+    },
+    check() {
+      bell.check()
+      isAnyPending = true
+      announce()
+    },
+    async close() {
+      bell.close()
+      if (timer !== null) {
+        clearTimeout(timer)
+        send()
+      }
+      await Promise.all([sending, listener?.close()])
+    },
+  }
+}
+
+interface Listener {
+  /** Whether notifications are received. */
+  hears(): boolean
+  close(): Promise<void>
+}
+
+/** Listens on a connection of its own, and opens another one when it is lost. */
+function listen(parts: {
+  readonly open: () => Promise<Client>
+  /** Sends a notification that this listener receives. */
+  readonly test: () => Promise<unknown>
+  readonly self: string
+  readonly receive: (payload: string) => void
+}): Listener {
+  let hasHeard = false
+  let isClosed = false
+  let client: Client | null = null
+  let retryTimer: NodeJS.Timeout | null = null
+  let testTimer: NodeJS.Timeout | null = null
+  let starting = start()
+
+  function retry(delay: number): void {
+    hasHeard = false
+    if (isClosed || retryTimer !== null) return
+    retryTimer = setTimeout(() => {
+      retryTimer = null
+      starting = start()
+    }, delay)
+    retryTimer.unref()
+  }
+
+  async function start(): Promise<void> {
+    try {
+      const opened = await parts.open()
+      if (isClosed) return void (await opened.end())
+      client = opened
+      opened.on('end', () => {
+        client = null
+        if (testTimer !== null) clearTimeout(testTimer)
+        // The next comparison finds the changes of the time without a connection.
+        retry(hasHeard ? lostRetryInterval : retryInterval)
+      })
+      opened.on('notification', ({ payload = '' }) => {
+        if (payload.startsWith(parts.self)) hasHeard = true
+        parts.receive(payload)
+      })
+      await opened.query(`LISTEN ${channel}`)
+      await parts.test()
+      if (client !== opened) return
+      testTimer = setTimeout(() => {
+        // A pooler gives each transaction another connection: then listening is of no use.
+        if (!hasHeard) void opened.end()
+      }, testTimeout)
+      testTimer.unref()
+    } catch {
+      retry(retryInterval)
+      await client?.end().catch(() => undefined)
+    }
+  }
+
+  return {
+    hears: () => hasHeard,
+    async close() {
+      isClosed = true
+      for (const timer of [retryTimer, testTimer]) if (timer !== null) clearTimeout(timer)
+      // This also ends a statement without a result, for which the start waits.
+      await client?.end().catch(() => undefined)
+      await starting
+    },
+  }
+}

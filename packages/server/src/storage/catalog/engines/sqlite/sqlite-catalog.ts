@@ -1,0 +1,470 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { bucketDeleted } from '../../../../core/faults.ts'
+import type { ItemId } from '../../../../core/ids.ts'
+import { pageSize } from '../../../../core/page.ts'
+import type { ItemOrder } from '../../../../core/queries.ts'
+import { listKeys } from '../../access/keys.ts'
+import { grantColumns, readGrant } from '../../access/tokens.ts'
+import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf } from '../../buckets.ts'
+import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../../catalog.ts'
+import { bucketRevisions } from '../../feed/feed.ts'
+import { createFeedBell } from '../../feed/feed-bell.ts'
+import { readFromPosition } from '../../items/expired-items.ts'
+import { itemColumns } from '../../items/item-columns.ts'
+import { isPrivateColumn, placedItemColumns, readItem, readItemDetails } from '../../items/item-rows.ts'
+import { isLive, unlessExpired } from '../../items/items.ts'
+import { isLongSearch, searchFirst, searchItems } from '../../lists/item-searches.ts'
+import type {
+  Bucket,
+  BucketId,
+  Grant,
+  Item,
+  ItemDetails,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
+  PageRows,
+  PositionedItems,
+  Servability,
+} from '../../records.ts'
+import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../../statements.ts'
+import { isNew, readMeta } from '../../upkeep.ts'
+import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
+import { explainOpenError, openDataDirectory, placeOf, requireNoTransfer } from './data-directory.ts'
+import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
+import { all, createRun, one, prepareSnapshots, readTimeout, withFaults } from './sqlite-database.ts'
+import { type LocateItem, prepareLocateItem } from './sqlite-ranks.ts'
+import { openDirectWriter, startWriterThread, type Writer } from './sqlite-writer.ts'
+
+export interface SqliteCatalogOptions extends CatalogOptions {
+  /** The data directory; created if it does not exist. */
+  readonly directory: string
+  /** `thread` for the server, `direct` for commands: see storage/catalog/engines/sqlite/sqlite-writer.ts and storage/catalog/engines/sqlite/contents.ts. */
+  readonly writer: 'thread' | 'direct'
+  /** Called when the writing thread has ended unexpectedly: all later changes fail. */
+  readonly onWriterFailure?: (error: Error) => void
+  /** Receives the seconds of each transaction of the writer thread. */
+  readonly onCommit?: (seconds: number) => void
+}
+
+export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<Catalog> {
+  const { directory, onWriterFailure = () => {}, onCommit = () => {} } = options
+  const db = openDataDirectory(directory, readTimeout)
+  let writer: Writer
+  try {
+    writer =
+      options.writer === 'thread'
+        ? await startWriterThread(directory, onWriterFailure, onCommit)
+        : openDirectWriter(directory)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  const { reads, epoch, servability, run } = await openReads(db, directory).catch(async (error: unknown) => {
+    db.close()
+    await writer.close()
+    throw error
+  })
+  const contents: ContentReader =
+    options.writer === 'thread' ? createContentReaderThread(directory) : openDirectContentReader(db)
+
+  const names = options.writer === 'thread' ? createNameSearchThread(directory) : openDirectNameSearches(db)
+
+  /** As if no item had expired, because the rows stay in memory. */
+  const grantRows = createUnchangedRows(db, {
+    keyOf: latin1,
+    read: (tokenHash: Uint8Array) => reads.findGrant(tokenHash, Number.NEGATIVE_INFINITY),
+  })
+  const grants = createBatchedReads(db, (tokenHash: Uint8Array, isFirst) =>
+    withFaults(() => {
+      if (isFirst) grantRows.refresh()
+      const grant = grantRows.read(tokenHash)
+      if (grant === null || grant.nextExpiry === null) return grant
+      const now = Date.now()
+      return grant.nextExpiry <= now ? reads.findGrant(tokenHash, now) : grant
+    }),
+  )
+  const items = createBatchedReads(db, (id: ItemId) => withFaults(() => reads.item(id)))
+  const pages = createBatchedReads(db, (key: PageKey, isFirst) => withFaults(() => reads.page(key, isFirst)))
+  const buckets = createBatchedReads(db, (id: BucketId) => withFaults(() => reads.bucket(id)))
+
+  const bell = createFeedBell({
+    revisions: async (ids) => withFaults(() => run(bucketRevisions(ids))),
+    hasChanged: watchVersion(db),
+    interval: () => bellInterval,
+  })
+
+  const engine: CatalogEngine = {
+    epoch,
+    bell,
+    place: async () => placeOf(join(directory, 'catalog.db')),
+    query: async (query) => withFaults(() => run(query)),
+    apply: writer.apply,
+    pendingCount: writer.pendingCount,
+    logBytes: () => logBytes(directory),
+    findGrant: grants.read,
+    page: (bucketId, page) => pages.read({ bucketId, page }),
+    async items(selection, after, limit) {
+      if (!isLongSearch(selection)) return withFaults(() => reads.items(selection, after, limit))
+      // Rows that are sent between threads take more time than it takes to read them.
+      const found = withFaults(() => reads.firstItems(selection, after, limit))
+      return found ?? names.search({ selection, after, limit })
+    },
+    itemsAt: async (bucketId, order, first, limit) =>
+      withFaults(() => reads.itemsAt(bucketId, order, first, limit)),
+    item: items.read,
+    servability: async (ids) => withFaults(() => servability(ids)),
+    content: contents.read,
+    bucket: buckets.read,
+    signingKeys: async () => withFaults(() => run(listKeys())),
+    async close() {
+      bell.close()
+      grants.flush()
+      items.flush()
+      pages.flush()
+      buckets.flush()
+      // The last connection to close checkpoints the log; that sync must run on the writer thread.
+      if (db.isOpen) db.close()
+      await contents.close()
+      await names.close()
+      await writer.close()
+    },
+  }
+  return createCatalogFor(engine, options)
+}
+
+/** Milliseconds in which changes of other processes are noticed. */
+const bellInterval = 50
+
+/** Returns a function that says whether another connection, also of this process, has committed since its last call. */
+function watchVersion(db: DatabaseSync): () => boolean {
+  const dataVersion = db.prepare('PRAGMA data_version')
+  let known: number | null = null
+  return () => {
+    const before = known
+    known = integer(one(dataVersion) ?? [], 0)
+    return known !== before
+  }
+}
+
+/** The bytes as a string of the same length, which takes less time than hexadecimal digits. */
+const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
+
+/** 0 if there is no log. */
+const logBytes = (directory: string): number =>
+  statSync(join(directory, 'catalog.db-wal'), { throwIfNoEntry: false })?.size ?? 0
+
+/**
+ * Prepares the statements, which fails if an index is missing, and reads one row, which fails if the table is damaged. Rejects with
+ * DataDirectoryError: it is `async` so that what it throws becomes a rejection.
+ */
+async function openReads(db: DatabaseSync, directory: string) {
+  try {
+    db.exec('PRAGMA query_only = ON')
+    requireNoTransfer(db, directory)
+    const reads = prepareReads(db, prepareLocateItem(db))
+    const run = createRun(db)
+    run(isNew())
+    return {
+      reads,
+      epoch: run(readMeta('epoch')) ?? '',
+      servability: prepareServability(db),
+      run,
+    }
+  } catch (error) {
+    throw explainOpenError(join(directory, 'catalog.db'), error)
+  }
+}
+
+/** Identifies a page, which is numbered from 1. */
+interface PageKey {
+  readonly bucketId: BucketId
+  readonly page: number
+}
+
+const pageItem = 'id, extension'
+const readPageItem = (row: Row) => ({ id: itemIdOf(row, 0), extension: textOrNull(row, 1) })
+
+/** The reads of one connection. A read that begins a transaction also ends it. */
+export interface Reads {
+  /** The items that have expired at `now` are not counted. */
+  findGrant(tokenHash: Uint8Array, now: number): Grant | null
+  /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
+  page(key: PageKey, isFirst: boolean): PageRows
+  items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
+  /** As `items`, for a long search; null if it would take long. */
+  firstItems(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows | null
+  itemsAt(bucketId: BucketId, order: ItemOrder, first: number, limit: number): PositionedItems
+  item(id: ItemId): Item | null
+  bucket(id: BucketId): Bucket | null
+}
+
+export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
+  const findGrant = db.prepare(`SELECT ${grantColumns('sqlite', '?2')}
+    FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?1`)
+  const bucketState = db.prepare(
+    `SELECT revision, total, next_seq, ${expiredColumn('sqlite', '?2')} FROM buckets WHERE id = ?1`,
+  )
+  const pageRows = db.prepare(`SELECT ${pageItem} FROM items WHERE bucket_id = ? AND seq >= ?
+    ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
+  const seqAt = db.prepare(
+    'SELECT seq FROM items WHERE bucket_id = ? AND seq >= ? ORDER BY seq LIMIT 1 OFFSET ?',
+  )
+  const expiredBefore = db.prepare(`SELECT count(*) FROM items INDEXED BY items_item_expiry
+    WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? AND seq < ?`)
+  const livePageRows =
+    db.prepare(`SELECT ${pageItem} FROM items WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
+    ORDER BY seq LIMIT ${pageSize} OFFSET ?4`)
+  const positionedRows = db.prepare(`SELECT ${itemColumns} FROM items
+    WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')} ORDER BY seq LIMIT ?5 OFFSET ?4`)
+  const item = db.prepare(`SELECT ${placedItemColumns} FROM items WHERE id = ?`)
+  const bucket = db.prepare(
+    `SELECT ${bucketColumns}, ${expiredOfBucket('sqlite', '?2')} FROM buckets WHERE id = ?1`,
+  )
+  const run = createRun(db)
+  const inSnapshot = prepareSnapshots(db).run
+
+  /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/slab.ts). */
+  let states = new Map<BucketId, Row>()
+  /** When the transaction in progress has read its first page. */
+  let now = 0
+
+  function stateOf(bucketId: BucketId): Row {
+    const known = states.get(bucketId)
+    if (known) return known
+    const bucket = one(bucketState, bucketId, now)
+    if (!bucket) throw bucketDeleted()
+    states.set(bucketId, bucket)
+    return bucket
+  }
+
+  const readPage = (bucketId: BucketId, page: number): PageRows => {
+    const bucket = stateOf(bucketId)
+    const revision = integer(bucket, 0)
+    const expired = integer(bucket, 3)
+    const total = integer(bucket, 1) - expired
+    // Above 2⁵³ the product is rounded, but exceeds every total.
+    const first = (page - 1) * pageSize
+    if (first >= total) return { revision, expired, total, rows: [] }
+    const rows =
+      expired > 0
+        ? run(readFromPosition('sqlite', bucketId, first, pageSize, now, pageItem, readPageItem))
+        : null
+    if (rows !== null) return { revision, expired, total, rows }
+    const { seq, skip } = locate({ id: bucketId, revision, nextSeq: integer(bucket, 2) }, first)
+    const found = expired === 0 ? all(pageRows, bucketId, seq, skip) : livePage(bucketId, seq, skip)
+    return { revision, expired, total, rows: found.map(readPageItem) }
+  }
+
+  /** In the order of uploads, from this position among the live items on. */
+  function readAt(bucketId: BucketId, row: Row, first: number, limit: number, now: number): ItemDetails[] {
+    const found =
+      integer(row, 3) > 0
+        ? run(readFromPosition('sqlite', bucketId, first, limit, now, itemColumns, readItemDetails))
+        : null
+    if (found !== null) return found
+    const { seq, skip } = locate({ id: bucketId, revision: integer(row, 0), nextSeq: integer(row, 2) }, first)
+    // As livePage.
+    const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
+    const preceding = integer(row, 3) === 0 ? 0 : integer(one(expiredBefore, bucketId, now, start) ?? [], 0)
+    return all(positionedRows, bucketId, start, now, preceding, limit).map(readItemDetails)
+  }
+
+  /** The ranks count expired items. As many live items are skipped as expired ones precede the rank of the page. */
+  function livePage(bucketId: BucketId, seq: number, skip: number): Row[] {
+    const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
+    const preceding = integer(one(expiredBefore, bucketId, now, start) ?? [], 0)
+    return all(livePageRows, bucketId, start, now, preceding)
+  }
+
+  return {
+    findGrant(tokenHash, now) {
+      const row = one(findGrant, tokenHash, now)
+      return row && readGrant(row)
+    },
+
+    page({ bucketId, page }, isFirst) {
+      // SQLite ends the transaction of a tick on some errors. Pages after the error are read in transactions of their own.
+      if (isFirst || !db.isTransaction) {
+        states = new Map()
+        now = Date.now()
+      }
+      return inSnapshot(() => readPage(bucketId, page))
+    },
+
+    items: (selection, after, limit) => inSnapshot(() => run(searchItems('sqlite', selection, after, limit))),
+
+    firstItems: (selection, after, limit) =>
+      inSnapshot(() => run(searchFirst('sqlite', selection, after, limit))),
+
+    itemsAt: (bucketId, order, first, limit) =>
+      inSnapshot(() => {
+        const now = Date.now()
+        const row = one(bucketState, bucketId, now)
+        if (!row) throw bucketDeleted()
+        const state = { revision: integer(row, 0), expired: integer(row, 3) }
+        const total = integer(row, 1) - state.expired
+        const count = Math.min(limit, total - first)
+        if (count <= 0) return { ...state, total, items: [] }
+        if (order === 'oldest') return { ...state, total, items: readAt(bucketId, row, first, count, now) }
+        const items = readAt(bucketId, row, total - first - count, count, now)
+        return { ...state, total, items: items.reverse() }
+      }),
+
+    item(id) {
+      const row = one(item, id)
+      return row && unlessExpired(readItem(row))
+    },
+
+    bucket(id) {
+      const row = one(bucket, id, Date.now())
+      return row && liveBucketOf(row)
+    },
+  }
+}
+
+const states = ['not', 'renamed', 'servable', 'private'] as const
+
+interface State {
+  readonly servability: Servability
+  /** Milliseconds since the epoch; null if the item does not expire. */
+  readonly expiresAt: number | null
+}
+
+/** Returns a function that reads whether items can be served now. What it reads is used again until the database changes. */
+export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) => Servability[] {
+  // Reads no row of `items`, only its indexes.
+  const state = db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) THEN 0
+    WHEN ${isPrivateColumn} = 1 THEN 3
+    WHEN EXISTS (SELECT 1 FROM items INDEXED BY items_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END,
+    (SELECT item_expires_at FROM items INDEXED BY items_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL)
+    FROM items WHERE id = ?1 AND bucket_id > 0`)
+  const inSnapshot = prepareSnapshots(db).run
+  const rows = createUnchangedRows<ItemId, State>(db, {
+    keyOf: (id) => id,
+    read(id) {
+      const row = one(state, id)
+      return row && { servability: states[integer(row, 0)] ?? 'not', expiresAt: integerOrNull(row, 1) }
+    },
+  })
+
+  function servability(id: ItemId, now: number): Servability {
+    const row = rows.read(id)
+    if (row === null || (row.expiresAt !== null && row.expiresAt <= now)) return 'not'
+    return row.servability
+  }
+
+  return (ids) => {
+    rows.refresh()
+    const now = Date.now()
+    const read = () => ids.map((id) => servability(id, now))
+    // Taking SQLite's locks costs more than finding a row.
+    if (ids.every(rows.has)) return read()
+    return inSnapshot(() => {
+      // The rows in memory and those that are read must be of the same version.
+      rows.refresh()
+      return read()
+    })
+  }
+}
+
+interface Pending<Key, Value> {
+  readonly key: Key
+  readonly resolve: (value: Value) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Runs the reads of one tick in one transaction, because taking SQLite's locks costs more than finding a row.
+ * The transaction begins after the last of them was requested and ends before any other code runs. If it cannot begin, each read is
+ * one of its own.
+ */
+export function createBatchedReads<Key, Value>(
+  db: DatabaseSync,
+  /** `isFirst` is true for the first read of a tick. */
+  read: (key: Key, isFirst: boolean) => Value,
+) {
+  const snapshots = prepareSnapshots(db)
+  let pending: Pending<Key, Value>[] = []
+
+  function flush() {
+    const batch = pending
+    pending = []
+    if (batch.length > 1 && db.isOpen) beginIfPossible()
+    for (const [index, { key, resolve, reject }] of batch.entries()) {
+      try {
+        resolve(read(key, index === 0))
+      } catch (error) {
+        reject(error)
+      }
+    }
+    if (db.isOpen) snapshots.end()
+  }
+
+  function beginIfPossible() {
+    try {
+      snapshots.begin()
+    } catch {
+      // The reads report what is wrong. An error here would end the process.
+    }
+  }
+
+  return {
+    read: (key: Key): Promise<Value> =>
+      new Promise((resolve, reject) => {
+        if (pending.push({ key, resolve, reject }) === 1) queueMicrotask(flush)
+      }),
+    /** Runs the pending reads now; to be called before the connection is closed. */
+    flush,
+  }
+}
+
+/** Rows in memory. Above this number, all are read again. */
+const maxRows = 10_000
+
+/** Rows of one kind, each read once until the database changes. */
+export interface UnchangedRows<Key, Value> {
+  /** Discards the rows if the database has changed. Call it in each tick before the first read. */
+  refresh(): void
+  /** Whether the row is in memory. */
+  has(key: Key): boolean
+  /** Null if there is no such row. */
+  read(key: Key): Value | null
+}
+
+/**
+ * SQLite increments `data_version` of a connection when another one, also of another process, has committed. So a row is never
+ * older than the last `refresh`. The connection itself must not write.
+ */
+export function createUnchangedRows<Key, Value>(
+  db: DatabaseSync,
+  { keyOf, read }: { readonly keyOf: (key: Key) => string; readonly read: (key: Key) => Value | null },
+): UnchangedRows<Key, Value> {
+  const dataVersion = db.prepare('PRAGMA data_version')
+  // Replaced, not cleared: V8 keeps the rows of a cleared Map in memory (core/slab.ts).
+  let rows = new Map<string, Value>()
+  let version: number | null = null
+
+  return {
+    refresh() {
+      const before = version
+      // If the read fails, no row of an earlier version is used.
+      version = null
+      version = integer(one(dataVersion) ?? [], 0)
+      if (version !== before || rows.size >= maxRows) rows = new Map()
+    },
+    has: (key) => version !== null && rows.has(keyOf(key)),
+    read(key) {
+      if (version === null) return read(key)
+      const name = keyOf(key)
+      const known = rows.get(name)
+      if (known !== undefined) return known
+      const row = read(key)
+      if (row !== null) rows.set(name, row)
+      return row
+    },
+  }
+}

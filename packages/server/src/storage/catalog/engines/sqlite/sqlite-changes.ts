@@ -1,0 +1,208 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { bucketDeleted } from '../../../../core/faults.ts'
+import { requireWithinQuota } from '../../../../core/quotas.ts'
+import { bucketColumns, bucketOf } from '../../buckets.ts'
+import { enterCounts, type LeavingRow } from '../../items/expired-items.ts'
+import { isLive } from '../../items/items.ts'
+import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../../items/labels.ts'
+import { expiryOf, trashName, trashOf } from '../../items/trash.ts'
+import { type Change, type ChangeKind, type Output, workOf } from '../../nouns.ts'
+import type { Bucket, BucketId } from '../../records.ts'
+import { type EngineChanges, integer, integerOrNull } from '../../statements.ts'
+import {
+  type ItemTable,
+  type Names,
+  prepareItemTable,
+  prepareNames,
+  prepareRefreshExpiry,
+} from './item-table.ts'
+import { prepareRecordEvents } from './sqlite-audit-log.ts'
+import { all, createRun, one } from './sqlite-database.ts'
+import { prepareRanks, type Ranks } from './sqlite-ranks.ts'
+
+/** Applies a change within a transaction of the caller. */
+export type ApplyChange = <K extends ChangeKind>(change: Change<K>) => Output<K>
+
+export function prepareChanges(db: DatabaseSync): ApplyChange {
+  const ranks = prepareRanks(db)
+  const names = prepareNames(db)
+  const itemTable = prepareItemTable(db, ranks, names)
+  const quotas = prepareQuotas(db)
+  const oldest = db.prepare('SELECT seq FROM items WHERE bucket_id = ? ORDER BY seq LIMIT ?')
+
+  const run = createRun(db, {
+    record: prepareRecordEvents(db),
+    append: itemTable.append,
+    removeByIds: itemTable.removeByIds,
+    removeOldest(bucketId, limit) {
+      const seqs = all(oldest, bucketId, limit).map((row) => integer(row, 0))
+      return { items: seqs.length, tombstones: itemTable.remove(bucketId, seqs) }
+    },
+    ...quotas,
+    ...prepareTrash(db, { itemTable, ranks, names, quotas }),
+    forgetBucket() {},
+  })
+  return (change) => run(workOf(change))
+}
+
+/** To be called within a transaction. */
+type TrashRows = {
+  readonly [Name in 'hasTrash' | 'removeOrTrash' | 'restore' | 'purge']: (
+    ...input: Parameters<EngineChanges[Name]>
+  ) => Awaited<ReturnType<EngineChanges[Name]>>
+}
+
+function prepareTrash(
+  db: DatabaseSync,
+  {
+    itemTable,
+    ranks,
+    names,
+    quotas,
+  }: {
+    readonly itemTable: ItemTable
+    readonly ranks: Ranks
+    readonly names: Names
+    readonly quotas: Quotas
+  },
+): TrashRows {
+  const days = db.prepare('SELECT trash_days FROM buckets WHERE id = ?')
+  const counters = db.prepare('SELECT total, next_seq, bytes FROM buckets WHERE id = ?')
+  const create = db.prepare(`INSERT INTO buckets (id, name, created_at) VALUES (?, ?, ?)
+    ON CONFLICT (id) DO NOTHING`)
+  const find = db.prepare(`SELECT seq, size, content_type, created_at, labels, item_expires_at FROM items
+    WHERE id = ?1 AND bucket_id = ?2 AND ${isLive('?3')}`)
+  const findTrashed =
+    db.prepare(`SELECT seq, size, home_seq, content_type, created_at, labels, item_expires_at FROM items
+    WHERE id = ? AND bucket_id = ? AND expires_at > ?`)
+  const moveOut = db.prepare(`UPDATE items SET bucket_id = ?1, seq = ?2, home_seq = seq, deleted_at = ?3,
+    expires_at = min(?4, coalesce(item_expires_at, ?4)) WHERE bucket_id = ?5 AND seq = ?6`)
+  const moveBack =
+    db.prepare(`UPDATE items SET bucket_id = ?, seq = home_seq, home_seq = NULL, deleted_at = NULL,
+    expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
+  const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
+    next_seq = next_seq + ? WHERE id = ? RETURNING revision`)
+  const refreshExpiry = prepareRefreshExpiry(db)
+  const run = createRun(db)
+  const release = db.prepare('UPDATE buckets SET bytes = bytes - ? WHERE id = ?')
+
+  const countersOf = (bucketId: BucketId) => {
+    const row = one(counters, bucketId)
+    return row && { total: integer(row, 0), nextSeq: integer(row, 1), bytes: integer(row, 2) }
+  }
+  const ascending = (seqs: readonly number[]) => seqs.toSorted((one, other) => one - other)
+  const labelledOf = (found: readonly { readonly labelled: readonly LabelledRow[] }[]) =>
+    found.flatMap(({ labelled }) => labelled)
+  const sum = (numbers: readonly number[]) => numbers.reduce((all, number) => all + number, 0)
+
+  /** To be called after live items were moved between a bucket and its trash. */
+  const moveCounts = (bucketId: BucketId, moved: readonly Pick<LeavingRow, 'expiry'>[]) => {
+    const expiries = moved.map(({ expiry }) => expiry)
+    for (const id of [bucketId, trashOf(bucketId)]) run(enterCounts(id, expiries))
+  }
+
+  const daysOf = (bucketId: BucketId) => integer(one(days, bucketId) ?? [0], 0)
+
+  return {
+    hasTrash: (bucketId) => daysOf(bucketId) > 0,
+
+    removeOrTrash(bucketId, ids, now) {
+      const trashDays = daysOf(bucketId)
+      if (trashDays === 0) return itemTable.removeByIds(bucketId, ids, now)
+      const found = ids.flatMap((id) =>
+        all(find, id, bucketId, now).map((row) => ({
+          ...{ id, seq: integer(row, 0), size: integer(row, 1), expiry: integerOrNull(row, 5) },
+          labelled: labelledRow(integer(row, 0), row, 2),
+        })),
+      )
+      if (found.length === 0) return { ids: [], tombstones: [] }
+      const trash = trashOf(bucketId)
+      create.run(trash, trashName(bucketId), now)
+      const [home, target] = [countersOf(bucketId), countersOf(trash)]
+      if (!home || !target) throw new RangeError(`bucket ${bucketId} has no trash`)
+      const seqs = ascending(found.map(({ seq }) => seq))
+      const expiry = expiryOf(now, trashDays)
+      for (const [index, seq] of seqs.entries())
+        moveOut.run(trash, target.nextSeq + index, now, expiry, bucketId, seq)
+      ranks.remove(bucketId, home.nextSeq, seqs)
+      names.clear(bucketId, seqs)
+      ranks.add(trash, target.total, target.nextSeq, seqs.length)
+      one(change, -seqs.length, 0, 0, bucketId)
+      run(unindexRows(bucketId, labelledOf(found)))
+      one(change, seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
+      moveCounts(bucketId, found)
+      return { ids: found.map(({ id }) => id), tombstones: [] }
+    },
+
+    restore(bucketId, ids, now) {
+      const trash = trashOf(bucketId)
+      const found = ids.flatMap((id) =>
+        all(findTrashed, id, trash, now).map((row) => ({
+          id,
+          seq: integer(row, 0),
+          size: integer(row, 1),
+          home: integer(row, 2),
+          expiry: integerOrNull(row, 6),
+          labelled: labelledRow(integer(row, 2), row, 3),
+        })),
+      )
+      const [home, source] = [countersOf(bucketId), countersOf(trash)]
+      if (found.length === 0 || !home || !source) return { ids: [] }
+      // Their bytes are counted already.
+      quotas.requireRoom(bucketId, { items: found.length, bytes: 0 })
+      const revision = integer(one(change, found.length, 0, 0, bucketId) ?? [], 0)
+      for (const { seq } of found) moveBack.run(bucketId, revision, trash, seq)
+      const homes = ascending(found.map((item) => item.home))
+      ranks.restore(bucketId, home.nextSeq, homes)
+      names.refresh(
+        bucketId,
+        found.map(({ id }) => id),
+      )
+      ranks.remove(trash, source.nextSeq, ascending(found.map(({ seq }) => seq)))
+      one(change, -found.length, -sum(found.map(({ size }) => size)), 0, trash)
+      run(indexRows(bucketId, labelledOf(found)))
+      moveCounts(bucketId, found)
+      refreshExpiry(bucketId)
+      return { ids: found.map(({ id }) => id) }
+    },
+
+    purge(bucketId, ids) {
+      const trash = trashOf(bucketId)
+      const before = countersOf(trash)
+      const removed = itemTable.removeByIds(trash, ids)
+      if (before && removed.ids.length > 0)
+        release.run(before.bytes - (countersOf(trash)?.bytes ?? 0), bucketId)
+      return removed
+    },
+  }
+}
+
+/** The authoritative quota check, within the transaction that adds items. */
+type Quotas = Pick<EngineChanges, 'requireRoom' | 'requireReserved' | 'reserve'>
+
+function prepareQuotas(db: DatabaseSync): Quotas {
+  const select = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ?`)
+  const reserve = db.prepare(`UPDATE buckets
+    SET reserved_items = reserved_items + ?, reserved_bytes = reserved_bytes + ? WHERE id = ?`)
+
+  const find = (bucketId: BucketId): Bucket => {
+    const row = one(select, bucketId)
+    if (!row) throw bucketDeleted()
+    return bucketOf(row)
+  }
+
+  return {
+    requireRoom(bucketId, more) {
+      const bucket = find(bucketId)
+      const { items, bytes, reservedItems, reservedBytes } = bucket
+      requireWithinQuota(bucket, { items: items + reservedItems, bytes: bytes + reservedBytes }, more)
+    },
+    requireReserved(bucketId, reserved) {
+      const bucket = find(bucketId)
+      requireWithinQuota(bucket, bucket, reserved)
+    },
+    reserve(bucketId, { items, bytes }) {
+      reserve.run(items, bytes, bucketId)
+    },
+  }
+}
