@@ -17,18 +17,6 @@ const unknownKeyPause = 30_000
 /** After a failed request. Milliseconds. */
 const failurePause = 5_000
 
-export interface IssuerKeys {
-  /**
-   * Finds the key of a token. Throws Fault `issuer-unavailable` if there are no keys, or if the key is unknown and the current keys cannot be
-   * requested, and errors of jose.
-   */
-  readonly find: JWTVerifyGetKey
-  /** Requests the keys. Resolves also after a failure, which has been reported. */
-  refresh(): Promise<void>
-  /** The discovery document as it was last received; null if it was not yet, or is not used. */
-  discovery(): Discovery | null
-}
-
 interface Loaded {
   readonly find: JWTVerifyGetKey
   readonly discovery: Discovery | null
@@ -39,80 +27,100 @@ interface Loaded {
  * The public keys of an issuer, in memory. They stay in use while the issuer cannot be reached, for up to a day. A token with an unknown
  * key causes a request to the issuer, at most one in 30 seconds, and after a failed one at most one in 5 seconds.
  */
-export function createIssuerKeys(
-  { issuer, jwksUrl, signIn }: Pick<IssuerSettings, 'issuer' | 'jwksUrl' | 'signIn'>,
-  parts: {
-    readonly now: () => number
-    /** Receives the error of each failed request. */
-    readonly onFailure: (error: unknown) => void
-    readonly onSuccess: () => void
-  },
-): IssuerKeys {
-  const { now, onFailure, onSuccess } = parts
-  let loaded: Loaded | null = null
-  let loading: Promise<void> | null = null
-  let failedAt = Number.NEGATIVE_INFINITY
-  let unknownAt = Number.NEGATIVE_INFINITY
+export class IssuerKeys {
+  readonly #settings: KeySettings
+  readonly #parts: KeyParts
+  #loaded: Loaded | null = null
+  #loading: Promise<void> | null = null
+  #failedAt = Number.NEGATIVE_INFINITY
+  #unknownAt = Number.NEGATIVE_INFINITY
 
-  async function load(): Promise<void> {
+  constructor(settings: KeySettings, parts: KeyParts) {
+    this.#settings = settings
+    this.#parts = parts
+  }
+
+  /**
+   * Finds the key of a token. Throws Fault `issuer-unavailable` if there are no keys, or if the key is unknown and the current keys cannot be
+   * requested, and errors of jose.
+   */
+  async find(...[header, token]: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
+    const keys = await this.#usable()
+    try {
+      return await keys.find(header, token)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || this.#isPaused()) throw error
+    }
+    if (!this.#hasFailed()) await this.refresh()
+    // The key may be a new one.
+    if (this.#loaded === null || this.#loaded === keys) throw unavailable()
+    this.#unknownAt = this.#parts.now()
+    return this.#loaded.find(header, token)
+  }
+
+  /** Requests the keys. Resolves also after a failure, which has been reported. */
+  refresh(): Promise<void> {
+    this.#loading ??= this.#load()
+    return this.#loading
+  }
+
+  /** The discovery document as it was last received; null if it was not yet, or is not used. */
+  discovery(): Discovery | null {
+    // Possibly no token was sent since the issuer is available again.
+    if (this.#loaded === null && !this.#hasFailed()) void this.refresh()
+    return this.#loaded?.discovery ?? null
+  }
+
+  async #load(): Promise<void> {
+    const { issuer, jwksUrl, signIn } = this.#settings
+    const { now, onFailure, onSuccess } = this.#parts
     try {
       const discovery = jwksUrl === null || signIn !== null ? await discover(issuer) : null
       const find = createLocalJWKSet(keySet(await fetchJson(jwksUrl ?? discovery?.jwksUrl ?? '')))
-      loaded = { find, discovery, at: now() }
+      this.#loaded = { find, discovery, at: now() }
       onSuccess()
     } catch (error) {
-      failedAt = now()
+      this.#failedAt = now()
       onFailure(error)
     } finally {
-      loading = null
+      this.#loading = null
     }
   }
 
-  const refresh = (): Promise<void> => {
-    loading ??= load()
-    return loading
-  }
-
-  // A clock that is set back does not prolong a pause.
-  const hasFailed = () => loading === null && Math.abs(now() - failedAt) < failurePause
-  const isPaused = () => loading === null && Math.abs(now() - unknownAt) < unknownKeyPause
-
-  // A clock that is set back makes keys old.
-  const ageOf = (keys: Loaded | null) => (keys === null ? maxAge : Math.abs(now() - keys.at))
-
-  async function usable(): Promise<Loaded> {
-    const age = ageOf(loaded)
+  async #usable(): Promise<Loaded> {
+    const age = this.#ageOf(this.#loaded)
     // While the issuer cannot be reached, only the first request waits for it.
-    const isReachable = loaded === null || failedAt < loaded.at
-    if (age >= refreshAfter && !hasFailed()) {
-      const refreshing = refresh()
+    const isReachable = this.#loaded === null || this.#failedAt < this.#loaded.at
+    if (age >= refreshAfter && !this.#hasFailed()) {
+      const refreshing = this.refresh()
       if (age >= maxAge || (age >= staleAfter && isReachable)) await refreshing
     }
-    if (loaded !== null && ageOf(loaded) < maxAge) return loaded
+    if (this.#loaded !== null && this.#ageOf(this.#loaded) < maxAge) return this.#loaded
     throw unavailable()
   }
 
-  return {
-    async find(header, token) {
-      const keys = await usable()
-      try {
-        return await keys.find(header, token)
-      } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey) || isPaused()) throw error
-      }
-      if (!hasFailed()) await refresh()
-      // The key may be a new one.
-      if (loaded === null || loaded === keys) throw unavailable()
-      unknownAt = now()
-      return loaded.find(header, token)
-    },
-    refresh,
-    discovery() {
-      // Possibly no token was sent since the issuer is available again.
-      if (loaded === null && !hasFailed()) void refresh()
-      return loaded?.discovery ?? null
-    },
+  /** A clock that is set back does not prolong a pause. */
+  #hasFailed(): boolean {
+    return this.#loading === null && Math.abs(this.#parts.now() - this.#failedAt) < failurePause
   }
+
+  #isPaused(): boolean {
+    return this.#loading === null && Math.abs(this.#parts.now() - this.#unknownAt) < unknownKeyPause
+  }
+
+  /** A clock that is set back makes keys old. */
+  #ageOf(keys: Loaded | null): number {
+    return keys === null ? maxAge : Math.abs(this.#parts.now() - keys.at)
+  }
+}
+
+type KeySettings = Pick<IssuerSettings, 'issuer' | 'jwksUrl' | 'signIn'>
+
+interface KeyParts {
+  readonly now: () => number
+  /** Receives the error of each failed request. */
+  readonly onFailure: (error: unknown) => void
+  readonly onSuccess: () => void
 }
 
 const unavailable = (): Fault =>

@@ -10,7 +10,7 @@ import { type Scope, service } from '../core/token-rules.ts'
 import type { VerifiedGrant } from '../http/authorizer.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Grant, TokenId } from '../storage/catalog/records.ts'
-import { clientMetadata, createIssuerKeys, type IssuerKeys } from './issuer-keys.ts'
+import { clientMetadata, IssuerKeys } from './issuer-keys.ts'
 import { newUserId, type RemoveExpired, recordUseOperation, removeExpiredOf } from './token-operations.ts'
 
 /** One line of the log for each reason and minute, so that refused tokens do not fill it. Milliseconds. */
@@ -28,7 +28,7 @@ export function openIssuer(
   const { catalog, removeExpired, log } = parts
   const { issuer, signIn } = settings
   let isAvailable: boolean | null = null
-  const keys = createIssuerKeys(settings, {
+  const keys = new IssuerKeys(settings, {
     now: Date.now,
     onFailure(err) {
       if (isAvailable !== false)
@@ -302,7 +302,7 @@ async function verifySignature(
   options: JWTVerifyOptions,
 ): Promise<JWTVerifyResult> {
   try {
-    return await jwtVerify(token, keys.find, options)
+    return await jwtVerify(token, (header, sent) => keys.find(header, sent), options)
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
     let tried = 0

@@ -83,54 +83,62 @@ export function galleryRoutes(
   /** Null where people sign in with tokens only. */
   signIn: GallerySignIn | null,
 ): readonly Route[] {
-  const policyFor = createPolicy(http.settings)
-  const vary = http.vary('Accept-Encoding')
-
-  function serveFile(
-    { request }: Exchange,
-    file: GalleryFile,
-    more: Readonly<Record<string, string>>,
-  ): Reply {
-    const accepted = request.headers['accept-encoding']
-    const coding = (['br', 'gzip'] as const).find((name) => file[name] && acceptsCoding(accepted, name))
-    const { bytes, etag } = (coding && file[coding]) ?? file.identity
-    const headers = { ...more, etag, vary, ...(coding ? { 'content-encoding': coding } : {}) }
-    const match = request.headers['if-none-match']
-    if (match !== undefined && matchesWeakly(match, etag)) return { status: 304, headers }
-    return { status: 200, headers: { ...headers, 'content-type': file.contentType }, body: bytes }
-  }
-
-  const servePage =
-    (file: GalleryFile, more: Readonly<Record<string, string>> = {}) =>
-    async (exchange: Exchange) => {
-      const policy = policyFor(exchange.request.headers.host ?? '', issuerSource(signIn))
-      return serveFile(exchange, file, { ...pageHeaders, ...more, 'content-security-policy': policy })
-    }
-
+  const pages = { policyFor: createPolicy(http.settings), vary: http.vary('Accept-Encoding'), signIn }
   const { baseUrl, hasOwnAddress } = http.settings
   // Without a configured base URL, the address of the request is as good.
   const uploadHeaders = hasOwnAddress ? { link: `<${baseUrl}/upload>; rel="canonical"` } : {}
-
-  async function serveAsset(exchange: Exchange<'name'>): Promise<Reply> {
-    const file = assets.get(exchange.params.name)
-    if (!file) throw new Fault('route-unknown', 'The service has no such path.')
-    return serveFile(exchange, file, assetHeaders)
-  }
-
-  async function describeSignIn(): Promise<Reply> {
-    const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
-    return { status: 200, headers, json: { issuer: signIn && issuerObject(signIn) } }
-  }
-
   return [
-    route('GET', '/', null, servePage(page)),
-    route('GET', '/upload', null, servePage(uploadPage, uploadHeaders)),
+    route('GET', '/', null, (exchange) => servePage(pages, exchange, page)),
+    route('GET', '/upload', null, (exchange) => servePage(pages, exchange, uploadPage, uploadHeaders)),
     route('GET', '/upload/', null, redirectTo('../upload')),
     route('GET', '/gallery', null, redirectTo('./')),
     route('GET', '/gallery/', null, redirectTo('../')),
-    route('GET', '/sign-in.json', null, describeSignIn),
-    route('GET', '/assets/:name', null, serveAsset),
+    route('GET', '/sign-in.json', null, () => describeSignIn(signIn)),
+    route('GET', '/assets/:name', null, (exchange) => serveAsset(assets, pages.vary, exchange)),
   ]
+}
+
+/** What the responses with a page depend on. */
+interface PageParts {
+  readonly policyFor: ReturnType<typeof createPolicy>
+  readonly vary: string
+  readonly signIn: GallerySignIn | null
+}
+
+async function servePage(
+  { policyFor, vary, signIn }: PageParts,
+  exchange: Exchange,
+  file: GalleryFile,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Reply> {
+  const policy = policyFor(exchange.request.headers.host ?? '', issuerSource(signIn))
+  return serveFile(exchange, file, { ...pageHeaders, ...more, 'content-security-policy': policy, vary })
+}
+
+async function serveAsset(
+  assets: Gallery['assets'],
+  vary: string,
+  exchange: Exchange<'name'>,
+): Promise<Reply> {
+  const file = assets.get(exchange.params.name)
+  if (!file) throw new Fault('route-unknown', 'The service has no such path.')
+  return serveFile(exchange, file, { ...assetHeaders, vary })
+}
+
+/** The file in the best coding that the client accepts. */
+function serveFile({ request }: Exchange, file: GalleryFile, more: Readonly<Record<string, string>>): Reply {
+  const accepted = request.headers['accept-encoding']
+  const coding = (['br', 'gzip'] as const).find((name) => file[name] && acceptsCoding(accepted, name))
+  const { bytes, etag } = (coding && file[coding]) ?? file.identity
+  const headers = { ...more, etag, ...(coding ? { 'content-encoding': coding } : {}) }
+  const match = request.headers['if-none-match']
+  if (match !== undefined && matchesWeakly(match, etag)) return { status: 304, headers }
+  return { status: 200, headers: { ...headers, 'content-type': file.contentType }, body: bytes }
+}
+
+async function describeSignIn(signIn: GallerySignIn | null): Promise<Reply> {
+  const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+  return { status: 200, headers, json: { issuer: signIn && issuerObject(signIn) } }
 }
 
 /** Leads from an address that people type to a page. Relative, because a proxy may put any path before both; browsers keep the fragment. */

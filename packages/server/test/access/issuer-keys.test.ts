@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startIssuer, type TestIssuer } from '../../../../test/harness/issuer.ts'
-import { createIssuerKeys } from '../../src/access/issuer-keys.ts'
+import { IssuerKeys } from '../../src/access/issuer-keys.ts'
 import { verifyJwtOperation } from '../../src/access/issuer-users.ts'
 import { parseBucketPattern } from '../../src/core/bucket-settings.ts'
 
@@ -31,7 +31,7 @@ function setUp(url = issuer.url, jwksUrl: string | null = null) {
     scopesClaim: 'scope',
     defaultScopes: [],
   }
-  const keys = createIssuerKeys(settings, {
+  const keys = new IssuerKeys(settings, {
     now: () => now,
     onFailure: (error) => failures.push(String(error)),
     onSuccess: () => undefined,
