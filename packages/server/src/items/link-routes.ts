@@ -18,49 +18,65 @@ interface LinkOperations {
   readonly recordLinks: RecordLinks | null
 }
 
+interface LinkParts {
+  readonly http: HttpContext
+  readonly operations: LinkOperations
+  readonly limits: LinkLimits
+}
+
 /** `POST /api/media/{id}/links` and `POST /api/links` (docs/interface.md H7). */
 export function linkRoutes(http: HttpContext, operations: LinkOperations): readonly Route[] {
-  const { readAuthorizedJson, catalog, tickQueue, settings } = http
+  const { maxLinkLifetime, variants } = http.settings
   const limits = {
-    maxLifetime: Math.floor(settings.maxLinkLifetime / 1000),
-    variantNames: settings.variants.map(({ name }) => name),
+    maxLifetime: Math.floor(maxLinkLifetime / 1000),
+    variantNames: variants.map(({ name }) => name),
   }
-
-  async function createOne(exchange: Exchange<'id'>): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, 'media:read', linkMembers)
-    const { bucketId, actor } = caller
-    const { lifetime, ...options } = readLinkRequest(body, limits)
-    const item = await findItem(catalog, bucketId, exchange.params.id)
-    const { sign, expires } = await operations.signLinks(lifetime)
-    if (lifetime !== null) await operations.recordLinks?.(actor, [item], { ...options, expires })
-    const link = { url: sign(item, options), expires_at: new Date(expires * 1000).toISOString() }
-    return { status: 201, headers: noStore, json: link }
-  }
-
-  async function createMany(exchange: Exchange): Promise<Reply> {
-    const { caller, body } = await readAuthorizedJson(exchange, 'media:read', ['ids', ...linkMembers])
-    const { tokenId, bucketId, actor } = caller
-    const { lifetime, ...options } = readLinkRequest(body, limits)
-    const ids = [...new Set(readIds(body['ids']))]
-    await tickQueue.next(tokenId)
-    const found = await Promise.all(ids.map((id) => (isItemId(id) ? catalog.item(id) : null)))
-    const isOwn = (item: Item | null | undefined): item is Item => item?.bucketId === bucketId
-    const items = found.filter(isOwn)
-    const { sign, expires } = await operations.signLinks(lifetime)
-    if (lifetime !== null) await operations.recordLinks?.(actor, items, { ...options, expires })
-    const json = {
-      links: items.map((item) => ({ id: item.id, url: sign(item, options) })),
-      missing: ids.filter((_, index) => !isOwn(found[index])),
-      expires_at: new Date(expires * 1000).toISOString(),
-    }
-    return { status: 200, headers: noStore, json }
-  }
-
+  const parts = { http, operations, limits }
   const readsBody = true
   return [
-    route('POST', '/api/media/:id/links', openapi.createLink, createOne, { readsBody }),
-    route('POST', '/api/links', openapi.createLinks, createMany, { readsBody }),
+    route('POST', '/api/media/:id/links', openapi.createLink, (exchange) => createLink(parts, exchange), {
+      readsBody,
+    }),
+    route('POST', '/api/links', openapi.createLinks, (exchange) => createLinks(parts, exchange), {
+      readsBody,
+    }),
   ]
+}
+
+async function createLink(
+  { http: { readAuthorizedJson, catalog }, operations, limits }: LinkParts,
+  exchange: Exchange<'id'>,
+): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, 'media:read', linkMembers)
+  const { bucketId, actor } = caller
+  const { lifetime, ...options } = readLinkRequest(body, limits)
+  const item = await findItem(catalog, bucketId, exchange.params.id)
+  const { sign, expires } = await operations.signLinks(lifetime)
+  if (lifetime !== null) await operations.recordLinks?.(actor, [item], { ...options, expires })
+  const link = { url: sign(item, options), expires_at: new Date(expires * 1000).toISOString() }
+  return { status: 201, headers: noStore, json: link }
+}
+
+async function createLinks(
+  { http: { readAuthorizedJson, catalog, tickQueue }, operations, limits }: LinkParts,
+  exchange: Exchange,
+): Promise<Reply> {
+  const { caller, body } = await readAuthorizedJson(exchange, 'media:read', ['ids', ...linkMembers])
+  const { tokenId, bucketId, actor } = caller
+  const { lifetime, ...options } = readLinkRequest(body, limits)
+  const ids = [...new Set(readIds(body['ids']))]
+  await tickQueue.next(tokenId)
+  const found = await Promise.all(ids.map((id) => (isItemId(id) ? catalog.item(id) : null)))
+  const isOwn = (item: Item | null | undefined): item is Item => item?.bucketId === bucketId
+  const items = found.filter(isOwn)
+  const { sign, expires } = await operations.signLinks(lifetime)
+  if (lifetime !== null) await operations.recordLinks?.(actor, items, { ...options, expires })
+  const json = {
+    links: items.map((item) => ({ id: item.id, url: sign(item, options) })),
+    missing: ids.filter((_, index) => !isOwn(found[index])),
+    expires_at: new Date(expires * 1000).toISOString(),
+  }
+  return { status: 200, headers: noStore, json }
 }
 
 /** What the links of a request are for. */

@@ -35,37 +35,40 @@ export function documentationRoutes(
     })
   }
 
-  /** `GET /problems/{code}`: the page that a problem's `type` links to, with its cause and remedy. */
-  async function explainProblem({ params, request }: Exchange<'code'>): Promise<Reply> {
-    const { code } = params
-    if (!isCode(code)) throw new Fault('route-unknown', 'No problem has this code.')
-    const headers = {
-      'cache-control': 'public, max-age=3600',
-      vary: vary('Accept'),
-      'x-content-type-options': 'nosniff',
-    }
-    const { status, title, cause, cure } = problemKinds[code]
-    if (!namesType(request.headers.accept, 'text/html')) {
-      const text = `${title} (${status}, ${code})\n\n${cause}\n\n${cure}\n`
-      return { status: 200, headers: { ...headers, 'content-type': 'text/plain; charset=utf-8' }, body: text }
-    }
-    const body = `<h1>${title}</h1>\n${commonMarkToHtml(`\`${status}\` \`${code}\`\n\n${cause}\n\n${cure}`)}`
-    return {
-      status: 200,
-      headers: {
-        ...headers,
-        'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'",
-      },
-      body: htmlPage({ title, body }),
-    }
-  }
-
   return [
-    route('GET', '/problems/:code', openapi.explainProblem, explainProblem),
+    route('GET', '/problems/:code', openapi.explainProblem, (exchange) => explainProblem(vary, exchange)),
     route('GET', '/openapi.json', openapi.interfaceDocument, renderedOnce(renderDocument)),
     route('GET', '/docs', openapi.interfacePage, renderedOnce(renderHtml)),
   ]
+}
+
+/** `GET /problems/{code}`: the page that a problem's `type` links to, with its cause and remedy. */
+async function explainProblem(
+  vary: HttpContext['vary'],
+  { params, request }: Exchange<'code'>,
+): Promise<Reply> {
+  const { code } = params
+  if (!isCode(code)) throw new Fault('route-unknown', 'No problem has this code.')
+  const headers = {
+    'cache-control': 'public, max-age=3600',
+    vary: vary('Accept'),
+    'x-content-type-options': 'nosniff',
+  }
+  const { status, title, cause, cure } = problemKinds[code]
+  if (!namesType(request.headers.accept, 'text/html')) {
+    const text = `${title} (${status}, ${code})\n\n${cause}\n\n${cure}\n`
+    return { status: 200, headers: { ...headers, 'content-type': 'text/plain; charset=utf-8' }, body: text }
+  }
+  const body = `<h1>${title}</h1>\n${commonMarkToHtml(`\`${status}\` \`${code}\`\n\n${cause}\n\n${cure}`)}`
+  return {
+    status: 200,
+    headers: {
+      ...headers,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'",
+    },
+    body: htmlPage({ title, body }),
+  }
 }
 
 /**

@@ -14,37 +14,42 @@ interface MonitoringOperations {
   readonly readiness: ReturnType<typeof checkReadinessOperation>
 }
 
+interface MonitoringParts {
+  readonly http: HttpContext
+  readonly operations: MonitoringOperations
+}
+
 /** `/healthz`, `/readyz` and `/metrics` (docs/interface.md O1, O2). */
 export function monitoringRoutes(http: HttpContext, operations: MonitoringOperations): readonly Route[] {
-  const { metrics, stopping } = http
-  const renderMetrics = createMetricsRenderer(metrics)
-
-  async function checkHealth(): Promise<Reply> {
-    return { status: 200, headers: noStore, json: { status: 'ok' } }
-  }
-
-  async function checkReadiness({ query }: Exchange): Promise<Reply> {
-    if (stopping.aborted) throw new Fault('shutting-down', 'The service is stopping.')
-    const { reads, writes, reasons } = await operations.readiness()
-    if (!reads || (!writes && query['writes'] !== undefined))
-      throw new Fault(
-        'not-ready',
-        `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
-        { members: { reasons } },
-      )
-    return { status: 200, headers: noStore, json: { status: 'ready', reads, writes, reasons } }
-  }
-
-  async function sendMetrics(): Promise<Reply> {
-    const body = await renderMetrics()
-    return { status: 200, headers: { ...noStore, 'content-type': metrics.registry.contentType }, body }
-  }
-
+  const renderMetrics = createMetricsRenderer(http.metrics)
   return [
-    route('GET', '/healthz', openapi.live, checkHealth),
-    route('GET', '/readyz', openapi.ready, checkReadiness),
-    route('GET', '/metrics', openapi.metrics, sendMetrics),
+    route('GET', '/healthz', openapi.live, async () => ({
+      status: 200,
+      headers: noStore,
+      json: { status: 'ok' },
+    })),
+    route('GET', '/readyz', openapi.ready, (exchange) => reportReadiness({ http, operations }, exchange)),
+    route('GET', '/metrics', openapi.metrics, async () => ({
+      status: 200,
+      headers: { ...noStore, 'content-type': http.metrics.registry.contentType },
+      body: await renderMetrics(),
+    })),
   ]
+}
+
+async function reportReadiness(
+  { http: { stopping }, operations }: MonitoringParts,
+  { query }: Exchange,
+): Promise<Reply> {
+  if (stopping.aborted) throw new Fault('shutting-down', 'The service is stopping.')
+  const { reads, writes, reasons } = await operations.readiness()
+  if (!reads || (!writes && query['writes'] !== undefined))
+    throw new Fault(
+      'not-ready',
+      `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
+      { members: { reasons } },
+    )
+  return { status: 200, headers: noStore, json: { status: 'ready', reads, writes, reasons } }
 }
 
 /** How long a rendered text is reused. Milliseconds. */

@@ -27,14 +27,15 @@ export function* generationLines({ generations, removal }: BackupResult): Genera
 
 /** Prints the backups in a directory, the latest first. Throws BackupError. */
 export async function listGenerations(path: string, { print }: Pick<CommandContext, 'print'>): Promise<void> {
-  const columns = [
-    { header: 'FINISHED', cell: ({ finishedAt }: FinishedBackup) => finishedAt },
-    { header: 'ITEMS', cell: ({ items }: FinishedBackup) => `${items}` },
-    { header: 'FAULTS', cell: ({ faulty }: FinishedBackup) => `${faulty.length}` },
-  ]
   const generations = await readGenerations(path)
-  for (const line of table(columns, generations, { header: process.stdout.isTTY })) print(line)
+  for (const line of table(generationColumns, generations, { header: process.stdout.isTTY })) print(line)
 }
+
+const generationColumns = [
+  { header: 'FINISHED', cell: ({ finishedAt }: FinishedBackup) => finishedAt },
+  { header: 'ITEMS', cell: ({ items }: FinishedBackup) => `${items}` },
+  { header: 'FAULTS', cell: ({ faulty }: FinishedBackup) => `${faulty.length}` },
+]
 
 /** Verifies a backup, as verifyBackup, and prints the result. Sets the exit code if items have no bytes or wrong ones. */
 export async function verifyGeneration(
