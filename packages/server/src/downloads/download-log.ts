@@ -7,14 +7,6 @@ import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Item } from '../storage/catalog/records.ts'
 import type { PrivateAccess } from './private-access.ts'
 
-/** Events of downloads, which are stored some time after their response began (docs/interface.md Y8). */
-export interface DownloadLog {
-  /** Adds an event of this moment. Takes no time of the request, and never fails. */
-  record(event: AuditEvent): void
-  /** Stores what is waiting, once no request is in progress. Returns the number of events that could not be stored. */
-  close(): Promise<number>
-}
-
 /** Milliseconds that an event waits at the most, while the catalog can be written. */
 const longestWait = 1_000
 /** Events in one transaction. It takes some milliseconds, during which uploads wait. */
@@ -22,12 +14,7 @@ const batchLength = 500
 /** Events in memory, at about 500 bytes each. Further ones are lost. */
 const maxWaiting = 20_000
 
-/**
- * Stores events in batches: each second, and at once when there are enough for a batch. A failed batch is repeated a second later. Beyond
- * `limit` events, and while there is no room, events are counted instead, and an event with their number is stored as soon as that is
- * possible.
- */
-export function createDownloadLog(parts: {
+interface LogParts {
   readonly catalog: Pick<Catalog, 'recordEvents'>
   readonly now: () => number
   readonly limit?: number
@@ -37,73 +24,87 @@ export function createDownloadLog(parts: {
   readonly onLoss: (count: number) => void
   /** Receives the error of each batch that could not be stored. */
   readonly onFailure: (error: unknown) => void
-}): DownloadLog {
-  const { catalog, now, limit = maxWaiting, hasRoom, onLoss, onFailure } = parts
-  let waiting: AuditEvent[] = []
-  let lostCount = 0
-  let timer: NodeJS.Timeout | null = null
-  let storing: Promise<void> | null = null
+}
 
-  function lose(count: number): void {
-    lostCount += count
-    onLoss(count)
+/**
+ * Events of downloads, which are stored some time after their response began (docs/interface.md Y8), in batches: each second, and at once
+ * when there are enough for a batch. A failed batch is repeated a second later. Beyond `limit` events, and while there is no room, events
+ * are counted instead, and an event with their number is stored as soon as that is possible.
+ */
+export class DownloadLog {
+  readonly #parts: LogParts
+  readonly #limit: number
+  #waiting: AuditEvent[] = []
+  #lostCount = 0
+  #timer: NodeJS.Timeout | null = null
+  #storing: Promise<void> | null = null
+
+  constructor(parts: LogParts) {
+    this.#parts = parts
+    this.#limit = parts.limit ?? maxWaiting
   }
 
-  async function storeBatch(): Promise<void> {
-    if (!hasRoom()) {
-      if (waiting.length > 0) lose(waiting.length)
-      waiting = []
+  /** Adds an event of this moment. Takes no time of the request, and never fails. */
+  record(event: AuditEvent): void {
+    if (this.#waiting.length >= this.#limit) {
+      this.#lose(1)
       return
     }
-    const [batch, lost] = [waiting.slice(0, batchLength), lostCount]
-    await catalog.recordEvents(lost === 0 ? batch : [...batch, lossEvent(lost, now())])
-    waiting = waiting.slice(batch.length)
-    lostCount -= lost
+    this.#waiting.push({ ...event, time: this.#parts.now() })
+    if (this.#waiting.length === batchLength) void this.#store()
+    else this.#startTimer()
+  }
+
+  /** Stores what is waiting, once no request is in progress. Returns the number of events that could not be stored. */
+  async close(): Promise<number> {
+    for (let left = Infinity; this.#waiting.length > 0 && this.#waiting.length < left; ) {
+      left = this.#waiting.length
+      await this.#storing
+      if (this.#waiting.length > 0) await this.#store()
+    }
+    if (this.#timer) clearTimeout(this.#timer)
+    return this.#waiting.length + this.#lostCount
+  }
+
+  #store(): Promise<void> {
+    this.#storing ??= this.#storeBatches()
+      .catch((error: unknown) => this.#parts.onFailure(error))
+      .finally(() => {
+        this.#storing = null
+        if (this.#waiting.length + this.#lostCount > 0) this.#startTimer()
+      })
+    return this.#storing
   }
 
   /** Stores what is waiting; while further events arrive, only complete batches, so that transactions are not small. */
-  async function storeBatches(): Promise<void> {
-    do await storeBatch()
-    while (waiting.length >= batchLength)
+  async #storeBatches(): Promise<void> {
+    do await this.#storeBatch()
+    while (this.#waiting.length >= batchLength)
   }
 
-  function store(): Promise<void> {
-    storing ??= storeBatches()
-      .catch(onFailure)
-      .finally(() => {
-        storing = null
-        if (waiting.length + lostCount > 0) startTimer()
-      })
-    return storing
+  async #storeBatch(): Promise<void> {
+    const { catalog, now, hasRoom } = this.#parts
+    if (!hasRoom()) {
+      if (this.#waiting.length > 0) this.#lose(this.#waiting.length)
+      this.#waiting = []
+      return
+    }
+    const [batch, lost] = [this.#waiting.slice(0, batchLength), this.#lostCount]
+    await catalog.recordEvents(lost === 0 ? batch : [...batch, lossEvent(lost, now())])
+    this.#waiting = this.#waiting.slice(batch.length)
+    this.#lostCount -= lost
   }
 
-  function startTimer(): void {
-    timer ??= setTimeout(() => {
-      timer = null
-      void store()
+  #lose(count: number): void {
+    this.#lostCount += count
+    this.#parts.onLoss(count)
+  }
+
+  #startTimer(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null
+      void this.#store()
     }, longestWait)
-  }
-
-  return {
-    record(event) {
-      if (waiting.length >= limit) {
-        lose(1)
-        return
-      }
-      waiting.push({ ...event, time: now() })
-      if (waiting.length === batchLength) void store()
-      else startTimer()
-    },
-
-    async close() {
-      for (let left = Infinity; waiting.length > 0 && waiting.length < left; ) {
-        left = waiting.length
-        await storing
-        if (waiting.length > 0) await store()
-      }
-      if (timer) clearTimeout(timer)
-      return waiting.length + lostCount
-    },
   }
 }
 
@@ -139,7 +140,7 @@ export type DownloadRecorder = (
 
 export const createDownloadRecorder =
   (
-    { record }: Pick<DownloadLog, 'record'>,
+    log: Pick<DownloadLog, 'record'>,
     /** Null if the address is unknown. */
     addressOf: (request: IncomingMessage) => string | null,
   ): DownloadRecorder =>
@@ -150,7 +151,15 @@ export const createDownloadRecorder =
         ? access.actor
         : { kind: 'client', tokenId: null, subject: null, address: addressOf(request), requestId }
     const detail = detailOf(download)
-    record({ action: 'download', by, bucketId, target: id, name: filename, size, ...(detail && { detail }) })
+    log.record({
+      action: 'download',
+      by,
+      bucketId,
+      target: id,
+      name: filename,
+      size,
+      ...(detail && { detail }),
+    })
   }
 
 /** Undefined for all bytes of a public item, or with a token, that the service sends itself: most downloads. */

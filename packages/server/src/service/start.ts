@@ -8,7 +8,7 @@ import { issueTokenOfNewBucket } from '../access/token-operations.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
 import { scopes } from '../core/token-rules.ts'
 import { openBytesOperation } from '../downloads/bytes-cache.ts'
-import { createDownloadLog, type DownloadLog } from '../downloads/download-log.ts'
+import { DownloadLog } from '../downloads/download-log.ts'
 import { trackUnusedConnections } from '../http/client-connections.ts'
 import { limitConnections } from '../http/connection-limits.ts'
 import { ClientAddresses, RequestLimits } from '../http/limits.ts'
@@ -258,7 +258,7 @@ function startDownloadLog(
 ): DownloadLog | null {
   if (config.audit !== 'all') return null
   const [mayLogLoss, mayLogFailure] = [oncePer(logInterval), oncePer(logInterval)]
-  const downloads = createDownloadLog({
+  const downloads = new DownloadLog({
     catalog,
     now: Date.now,
     hasRoom: () => hasRoomForEvents(space.read()),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { service } from '../../src/core/token-rules.ts'
-import { createDownloadLog } from '../../src/downloads/download-log.ts'
+import { DownloadLog } from '../../src/downloads/download-log.ts'
 import type { AuditEvent } from '../../src/storage/catalog/audit/audit-events.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -17,7 +17,7 @@ const download = (target: number | string): AuditEvent => ({
 function newLog(limit?: number) {
   const batches: (readonly AuditEvent[])[] = []
   const state = { isBroken: false, isFull: false, losses: 0, failures: 0 }
-  const log = createDownloadLog({
+  const log = new DownloadLog({
     catalog: {
       async recordEvents(events) {
         if (state.isBroken) throw new Error('broken')
