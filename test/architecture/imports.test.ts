@@ -114,6 +114,29 @@ test('the folders of the catalog import one way', () => {
   expect(back).toEqual([])
 })
 
+// knip does not see it, because nouns.ts imports all exports of these files.
+test('every export of a noun of the catalog is an operation or is imported', () => {
+  const catalog = `${src}storage/catalog/`
+  const nouns = importsOf(`${catalog}nouns.ts`).own.filter((path) =>
+    /^export const (reads|changes)\b/m.test(read(path)),
+  )
+  expect(nouns.length).toBeGreaterThan(10)
+  const others = ['packages/server/', 'test/', 'bench/'].flatMap(filesBelow)
+  const texts = new Map(others.map((path) => [path, read(path)]))
+  const unused = nouns.flatMap((noun) => {
+    const text = read(noun)
+    const tables = text.slice(text.search(/^export const (reads|changes)\b/m))
+    const isUsed = (name: string) =>
+      tables.includes(name) ||
+      [...texts].some(([path, other]) => path !== noun && new RegExp(`\\b${name}\\b`).test(other))
+    return [...text.matchAll(/^export (?:const|function\*?|type|interface|class) (\w+)/gm)]
+      .map(([, name = '']) => name)
+      .filter((name) => !isUsed(name))
+      .map((name) => `${noun}: ${name}`)
+  })
+  expect(unused).toEqual([])
+})
+
 test('the environment is read in service/config.ts; --env-file adds to it', () => {
   const reads = files.filter((path) => /\bprocess\.env\b/.test(read(path)))
   expect(reads).toEqual([`${src}service/config.ts`, `${src}service/environment.ts`])

@@ -68,7 +68,7 @@ interface UploadPart {
 }
 
 /** Bytes that were received: parts in the blob store, and a piece, too short for a part, for the catalog. */
-export interface StoredParts {
+interface StoredParts {
   /** They follow the recorded parts, and contain the bytes of the recorded pieces. */
   readonly parts: readonly UploadPart[]
   /** May be empty. */
@@ -76,7 +76,7 @@ export interface StoredParts {
 }
 
 /** A change of an upload's offset. `expiresAt` is in milliseconds since 1970. */
-export interface OffsetMove {
+interface OffsetMove {
   readonly from: number
   readonly to: number
   readonly expiresAt: number

@@ -65,7 +65,7 @@ export interface NewToken extends GrantedToken {
 }
 
 /** A token that replaces another one, with its name, note, scopes and limits. */
-export interface TokenSuccessor extends NewTokenSecret {
+interface TokenSuccessor extends NewTokenSecret {
   readonly expiresAt: number | null
   /** The replaced token. */
   readonly replaces: TokenId

@@ -70,7 +70,7 @@ type AttemptOutcome =
       readonly state: WebhookState
     }
 
-export interface DueWebhook {
+interface DueWebhook {
   readonly id: WebhookId
   readonly bucketId: BucketId
 }
