@@ -48,7 +48,7 @@ const breaks = {
   'rename before the intent': () =>
     wrap(Worker.prototype, 'postMessage', function (original, args) {
       for (const { number, request } of Array.isArray(args[0]) ? args[0] : []) {
-        if (request?.kind !== 'add-intents') continue
+        if (request?.kind !== 'addIntents') continue
         setTimeout(() => original.call(this, [{ number: unanswered, request }]), late)
         if (this instanceof Worker)
           return this.emit('message', { outcomes: [{ number, output: undefined }], report: 0 })
@@ -75,11 +75,11 @@ const breaks = {
     const offsets = new Map<unknown, unknown>()
     wrap(Worker.prototype, 'postMessage', function (original, args) {
       for (const { request } of Array.isArray(args[0]) ? args[0] : []) {
-        if (request?.kind === 'move-upload') offsets.set(request.input.id, request.input.to)
-        if (request?.kind !== 'finish-upload') continue
-        const { id, added, expiresAt } = request.input
-        const input = { id, from: offsets.get(id) ?? 0, to: added.size, expiresAt }
-        original.call(this, [{ number: unanswered, request: { kind: 'move-upload', input } }])
+        if (request?.kind === 'moveUpload') offsets.set(request.input[0], request.input[2])
+        if (request?.kind !== 'finishUpload') continue
+        const [id, added, expiresAt] = request.input
+        const input = [id, offsets.get(id) ?? 0, added.size, expiresAt]
+        original.call(this, [{ number: unanswered, request: { kind: 'moveUpload', input } }])
         // Delayed, so that both are not part of one transaction.
         setTimeout(() => original.apply(this, args), late)
         return

@@ -81,7 +81,7 @@ onLinux(
 const endThread = `data:text/javascript,${encodeURIComponent(`
   import { isMainThread, parentPort, threadName } from 'node:worker_threads'
   if (!isMainThread && threadName === 'catalog-writer') parentPort.on('message', (list) => {
-    if (list?.some(({ request }) => request.kind === 'add-items')) process.exit(3)
+    if (list?.some(({ request }) => request.kind === 'addItems')) process.exit(3)
   })
 `)}`
 

@@ -198,7 +198,7 @@ async function makeDespite(
 }
 
 /** Changes of items, whose rows have indexes of their own. */
-const changesOfItems = ['add-items', 'uploads to one bucket', 'finish-upload', 'edit-item', 'label-items']
+const changesOfItems = ['addItems', 'uploads to one bucket', 'finishUpload', 'editItem', 'labelItems']
 /** With `MEDIABUCKET_TEST_CHANGES=all` every kind of change; otherwise these, and every third of the others. */
 const isWhole = process.env['MEDIABUCKET_TEST_CHANGES'] === 'all'
 const names = Object.keys(sampleChanges).filter(
@@ -206,7 +206,7 @@ const names = Object.keys(sampleChanges).filter(
 )
 /** The writer treats the connection of all changes but uploads alike. */
 const lossy = new Set([
-  'add-items',
+  'addItems',
   'uploads to one bucket',
   ...names.filter((_, index) => isWhole || index % 4 === 0),
 ])
