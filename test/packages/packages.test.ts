@@ -147,7 +147,7 @@ test('commands that call a service load no code of the catalog and the storage',
     expect(loaded, name).toContain('every-command.js')
     expect(loaded, name).not.toContain('data.js')
   }
-  expect(await loadedWith(dist, 'buckets.js')).toContain('data.js')
+  expect(await loadedWith(dist, 'bucket-commands.js')).toContain('data.js')
 })
 
 test('the installed server serves, and its commands upload, list and fetch', async () => {
