@@ -43,6 +43,10 @@ const retirement = {
   postgres: null,
 }
 
+/** As after a renewal, no place in the feed is valid. */
+const feedEnd =
+  'UPDATE buckets SET changes_start = revision, renewed = revision WHERE id = $1 AND changes_start < revision'
+
 /** Rows that a step of the deletion of a bucket removes, for each item that it may remove. */
 const rowsPerItem = 20
 
@@ -78,6 +82,8 @@ function* endDeletion(id: BucketId, limit: number): Work<boolean> {
     id,
   )
   if (isUsed) return false
+  // A reader of a change whose row is removed is refused. Without this, the change would seem to be lost (feed/history.ts).
+  yield* change(feedEnd, id)
   let left = limit * rowsPerItem
   for (const removal of removals) {
     left -= yield* change(removal, id, left)

@@ -81,6 +81,22 @@ export function describeHistory(engine: string, fresh: Fresh): void {
       expect(await read(last)).toBeNull()
     })
 
+    test('F13, Q5 readers of a bucket that is being deleted are refused, and renew nothing', async () => {
+      const catalog = await openOne(fresh)
+      const [doomed, other] = [await newBucket(catalog, 'doomed'), await newBucket(catalog, 'other')]
+      await catalog.settleHistory([], true)
+      await catalog.addItems(doomed, inBlobStore(newItems(50)))
+      await catalog.addItems(other, inBlobStore(newItems(1)))
+      const [first] = (await catalog.readChanges(doomed, 'start', 1))?.changes ?? []
+      const end = await endOf(catalog, other)
+      // The step that removes the last items removes a part of the changes.
+      for (let step = 0; step < 25; step += 1)
+        expect(await catalog.deleteBucketChunk(doomed, 2, 0)).toMatchObject({ items: 2, isDeleted: false })
+      expect(await catalog.readChanges(doomed, first?.number ?? -1, 10)).toBeNull()
+      expect(await catalog.settleHistory(catalog.announcedChanges())).toBe(false)
+      expect(await catalog.readChanges(other, end, 10)).toMatchObject({ changes: [] })
+    })
+
     test('F13 of several processes that notice it, one renews the history', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
