@@ -216,7 +216,7 @@ export const stepFunction = `CREATE FUNCTION revision_step() RETURNS int8
 LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * ${maxStep})::int8 $$;`
 
 /**
- * Reads pass by each expired item that is not counted (expired-items.ts), while all other requests wait. So counts of them end after the next one.
+ * Reads pass by each expired item that is not counted (items/expired-items.ts), while all other requests wait. So counts of them end after the next one.
  */
 export const maxExpired = 10_000
 

@@ -62,7 +62,7 @@ export interface CatalogOptions {
   readonly actor?: Actor | null
   /** The actor if the last start of the service has turned the audit log on (storeAudit). */
   readonly actorIfAudited?: Actor | null
-  /** Called when this process has noticed that the data have gone back (history.ts). */
+  /** Called when this process has noticed that the data have gone back (feed/history.ts). */
   readonly onRenewal?: () => void
 }
 

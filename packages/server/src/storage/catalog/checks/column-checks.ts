@@ -85,7 +85,7 @@ const int4 = (least = 0) => integer(least, 2 ** 31 - 1)
 
 const ofBucket = (table: string) => `EXISTS (SELECT 1 FROM buckets WHERE buckets.id = ${table}.bucket_id)`
 
-/** JSON of the items of a stored response (`serializeItems` of items.ts). */
+/** JSON of the items of a stored response (`serializeItems` of items/item-rows.ts). */
 function isItemList(json: string): boolean {
   const items = parseJson(json)
   return (

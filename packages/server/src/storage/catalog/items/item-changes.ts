@@ -4,7 +4,7 @@ import { raisedRevision } from '../buckets.ts'
 import type { BucketId } from '../records.ts'
 import { change, eachEngine, type Work } from '../statements.ts'
 
-// How changes of items are written to the feed (feed.ts). Additions are written by the engines, because they are hot.
+// How changes of items are written to the feed (feed/feed.ts). Additions are written by the engines, because they are hot.
 
 /** What happened to an item, and its number in the rows. Numbers are never reused. */
 export const changeKinds = {

@@ -5,7 +5,7 @@ import { functions } from './functions.ts'
 /**
  * The tables of a new catalog, and its functions. Times are milliseconds since 1970, sizes are bytes, durations are milliseconds, flags are 0
  * or 1. Text is compared byte by byte (`C`), as SQLite does. Tables that belong to a bucket have its id, so that they can be distributed by
- * it. From the first release on, a change is a migration as well (`migrate` of database.ts).
+ * it. From the first release on, a change is a migration as well (`migrate` of postgres-database.ts).
  */
 export const schema = `
 CREATE TABLE meta (

@@ -22,7 +22,7 @@ export function unlessUnreadable<T>(read: () => T, instead: (error: unknown) => 
   }
 }
 
-/** SQLite's own check of the pages. It leaves out CHECK constraints of the schema, because values are compared by row-inspection.ts. */
+/** SQLite's own check of the pages. It leaves out CHECK constraints of the schema, because values are compared by checks/row-inspection.ts. */
 function checkPages(db: DatabaseSync): string[] {
   db.exec('PRAGMA ignore_check_constraints = ON')
   try {

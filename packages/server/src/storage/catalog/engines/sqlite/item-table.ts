@@ -19,7 +19,7 @@ import { prepareRecordEvents } from './sqlite-audit-log.ts'
 import { createRun, one } from './sqlite-database.ts'
 import type { Ranks } from './sqlite-ranks.ts'
 
-/** Writes the rows of catalog/item-names.ts, which the trash does not have. */
+/** Writes the rows of items/item-names.ts, which the trash does not have. */
 export type Names = ReturnType<typeof prepareNames>
 
 export function prepareNames(db: DatabaseSync) {
@@ -189,7 +189,7 @@ export function prepareItemTable(
   }
 }
 
-/** As refreshExpiry of trash.ts. */
+/** As refreshExpiry of items/trash.ts. */
 export function prepareRefreshExpiry(db: DatabaseSync): (bucketId: BucketId) => void {
   const refresh = db.prepare(sqliteText(expiryRefresh.sqlite))
   return (bucketId) => void refresh.run(bucketId)
