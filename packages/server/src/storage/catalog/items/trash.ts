@@ -142,7 +142,7 @@ export const expiringBuckets = (now: number): Query<BucketId[]> =>
   all((row) => bucketIdOf(row, 0), 'SELECT id FROM buckets WHERE next_expiry <= $1 AND id > 0', now)
 
 /** Its parameter is the bucket. */
-export const expiryRefresh = eachEngine((engine) => {
+const expiryRefresh = eachEngine((engine) => {
   const first = (bucket: string) =>
     `SELECT min(item_expires_at) AS first FROM items ${engine === 'sqlite' ? 'INDEXED BY items_item_expiry' : ''}
     WHERE bucket_id = ${bucket} AND item_expires_at IS NOT NULL`

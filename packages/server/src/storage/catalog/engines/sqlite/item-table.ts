@@ -12,9 +12,9 @@ import { refreshNames } from '../../items/item-names.ts'
 import { newItemValues, storedValue } from '../../items/item-rows.ts'
 import { isLive } from '../../items/items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../../items/labels.ts'
-import { expiryRefresh, isTrash } from '../../items/trash.ts'
+import { isTrash, refreshExpiry } from '../../items/trash.ts'
 import type { AddedItem, BucketId, ItemDetails, RemovedItems } from '../../records.ts'
-import { integer, integerOrNull, sqliteText, text } from '../../statements.ts'
+import { integer, integerOrNull, text } from '../../statements.ts'
 import { prepareRecordEvents } from './sqlite-audit-log.ts'
 import { createRun, one } from './sqlite-database.ts'
 import type { Ranks } from './sqlite-ranks.ts'
@@ -107,7 +107,6 @@ export function prepareItemTable(
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?) ON CONFLICT DO NOTHING')
   const removeContent = db.prepare('DELETE FROM contents WHERE id = ?')
   const record = prepareRecordEvents(db)
-  const refreshExpiry = prepareRefreshExpiry(db)
   const run = createRun(db)
   const grow = db.prepare(`UPDATE buckets
     SET revision = revision + ?, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
@@ -164,7 +163,7 @@ export function prepareItemTable(
       if (items.some(({ expiresAt }) => expiresAt != null)) {
         const expiries = items.map(({ expiresAt }) => expiresAt)
         run(enterCounts(bucketId, expiries))
-        refreshExpiry(bucketId)
+        run(refreshExpiry(bucketId))
       }
       if (items.some(({ labels }) => labels != null))
         run(
@@ -187,10 +186,4 @@ export function prepareItemTable(
       return { ids: found.map(({ id }) => id), tombstones: remove(bucketId, seqs) }
     },
   }
-}
-
-/** As refreshExpiry of items/trash.ts. */
-export function prepareRefreshExpiry(db: DatabaseSync): (bucketId: BucketId) => void {
-  const refresh = db.prepare(sqliteText(expiryRefresh.sqlite))
-  return (bucketId) => void refresh.run(bucketId)
 }

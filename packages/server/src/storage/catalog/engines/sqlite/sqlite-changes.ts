@@ -5,17 +5,11 @@ import { bucketColumns, bucketOf } from '../../buckets.ts'
 import { enterCounts, type LeavingRow } from '../../items/expired-items.ts'
 import { isLive } from '../../items/items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../../items/labels.ts'
-import { expiryOf, trashName, trashOf } from '../../items/trash.ts'
+import { expiryOf, refreshExpiry, trashName, trashOf } from '../../items/trash.ts'
 import { type Change, type ChangeKind, type Output, workOf } from '../../nouns.ts'
 import type { Bucket, BucketId } from '../../records.ts'
 import { type EngineChanges, integer, integerOrNull } from '../../statements.ts'
-import {
-  type ItemTable,
-  type Names,
-  prepareItemTable,
-  prepareNames,
-  prepareRefreshExpiry,
-} from './item-table.ts'
+import { type ItemTable, type Names, prepareItemTable, prepareNames } from './item-table.ts'
 import { prepareRecordEvents } from './sqlite-audit-log.ts'
 import { all, createRun, one } from './sqlite-database.ts'
 import { prepareRanks, type Ranks } from './sqlite-ranks.ts'
@@ -82,7 +76,6 @@ function prepareTrash(
     expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
   const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
     next_seq = next_seq + ? WHERE id = ? RETURNING revision`)
-  const refreshExpiry = prepareRefreshExpiry(db)
   const run = createRun(db)
   const release = db.prepare('UPDATE buckets SET bytes = bytes - ? WHERE id = ?')
 
@@ -162,7 +155,7 @@ function prepareTrash(
       one(change, -found.length, -sum(found.map(({ size }) => size)), 0, trash)
       run(indexRows(bucketId, labelledOf(found)))
       moveCounts(bucketId, found)
-      refreshExpiry(bucketId)
+      run(refreshExpiry(bucketId))
       return { ids: found.map(({ id }) => id) }
     },
 
