@@ -8,6 +8,7 @@ import type { Endpoints } from './urls.ts'
 export interface Bucket {
   readonly name: string
   readonly items: number
+  /** With those in the trash. */
   readonly bytes: number
   /** Reserved by unfinished resumable uploads, in addition to `items` and `bytes`. */
   readonly reserved_items: number

@@ -13,7 +13,11 @@ import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { WebhookSettings } from '../storage/catalog/feed/webhooks.ts'
-import { changeKinds, type ItemChangeKind, isChangeKind } from '../storage/catalog/items/item-changes.ts'
+import {
+  type ItemChangeKind,
+  isItemChangeKind,
+  itemChangeKinds,
+} from '../storage/catalog/items/item-changes.ts'
 import { refusalOfUrl, type WebhookOperations } from './webhook-operations.ts'
 import * as openapi from './webhook-routes.openapi.ts'
 
@@ -140,7 +144,7 @@ async function redeliver(
   return okJson(await webhooks.redeliver(bucketId, id, parsed))
 }
 
-const kindNames = Object.keys(changeKinds).filter(isChangeKind)
+const kindNames = Object.keys(itemChangeKinds).filter(isItemChangeKind)
 
 /** Reads the members of a webhook that a body has. Throws Fault `json-malformed`. */
 function readSettings(
@@ -183,7 +187,7 @@ function readSettings(
 
 /** Null if the value is not a list of kinds. */
 const readKinds = (value: unknown): readonly ItemChangeKind[] | null =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string' && isChangeKind(one))
+  Array.isArray(value) && value.every((one) => typeof one === 'string' && isItemChangeKind(one))
     ? kindNames.filter((kind) => value.includes(kind))
     : null
 

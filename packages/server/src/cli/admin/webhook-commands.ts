@@ -15,7 +15,11 @@ import { urlSettings } from '../../service/bound-config.ts'
 import type { Config } from '../../service/config.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
 import type { Webhook, WebhookSettings } from '../../storage/catalog/feed/webhooks.ts'
-import { changeKinds, type ItemChangeKind, isChangeKind } from '../../storage/catalog/items/item-changes.ts'
+import {
+  type ItemChangeKind,
+  isItemChangeKind,
+  itemChangeKinds,
+} from '../../storage/catalog/items/item-changes.ts'
 import { createPoster } from '../../webhooks/guarded-post.ts'
 import {
   type DeliveryObject,
@@ -26,7 +30,7 @@ import {
 import type { Command } from '../command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 
-const kindNames = Object.keys(changeKinds).filter(isChangeKind)
+const kindNames = Object.keys(itemChangeKinds).filter(isItemChangeKind)
 
 const settingOptions = {
   url: { type: 'string' },
@@ -75,7 +79,7 @@ const ownSettingHint = (reason: string): string =>
 function readKinds(text: string): readonly ItemChangeKind[] {
   if (text === 'all') return []
   const names = text.split(',').map((name) => name.trim())
-  const unknown = names.find((name) => !isChangeKind(name))
+  const unknown = names.find((name) => !isItemChangeKind(name))
   if (unknown !== undefined)
     throw new UsageError(
       `"${unknown}" is not a kind of changes. The kinds are ${kindNames.join(', ')}, or all.`,

@@ -137,6 +137,7 @@ export const ChangesQuery = Type.Object({
   ),
 })
 
+/** Numbered pages and the next page repeat these parameters of their request. One that is missing here is missing there. */
 export const ItemListQuery = Type.Object({
   urls,
   limit: limit('items'),

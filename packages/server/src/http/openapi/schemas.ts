@@ -4,7 +4,7 @@ import { maxIds } from '../../core/ids.ts'
 import { maxLabels, maxLabelValue } from '../../core/item-labels.ts'
 import { maxAltText, maxCaption } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
-import { changeKinds, type ItemChangeKind } from '../../storage/catalog/items/item-changes.ts'
+import { type ItemChangeKind, itemChangeKinds } from '../../storage/catalog/items/item-changes.ts'
 
 // The shapes that several schemas have.
 
@@ -223,7 +223,7 @@ const Change = closedObject('Change', 'What happened to an item.', {
   }),
   type: Type.Unsafe<ItemChangeKind | 'unknown'>({
     type: 'string',
-    enum: [...Object.keys(changeKinds), 'unknown'],
+    enum: [...Object.keys(itemChangeKinds), 'unknown'],
     description:
       '`trashed` and `restored` are moves to the trash and out of it. `removed` and `expired` are permanent. `previewed`: its ThumbHash and a thumbnail are there. `unknown`: a later version of the service made a change that this one does not know.',
   }),
@@ -320,7 +320,7 @@ export const SignedLinks = closedObject('SignedLinks', 'Links that expire.', {
 export const BucketObject = closedObject('Bucket', 'The contents and the quota of a bucket.', {
   name: Type.String({ description: 'The name of the bucket.' }),
   items: count('The number of items.'),
-  bytes: count('The total size of the items in bytes.'),
+  bytes: count('The total size of the items in bytes, with those in the trash.'),
   reserved_items: count('The number of unfinished resumable uploads.'),
   reserved_bytes: count('The bytes that they have reserved.'),
   max_items: nullable(count('The limit of items; null where there is none.')),

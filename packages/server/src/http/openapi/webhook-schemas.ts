@@ -8,7 +8,7 @@ import {
   webhookStates,
   webhookUrlRule,
 } from '../../core/webhook-rules.ts'
-import { changeKinds, type ItemChangeKind } from '../../storage/catalog/items/item-changes.ts'
+import { type ItemChangeKind, itemChangeKinds } from '../../storage/catalog/items/item-changes.ts'
 import { closedObject, nullable } from './schemas.ts'
 
 // The schemas of requests and responses with webhooks.
@@ -16,10 +16,13 @@ import { closedObject, nullable } from './schemas.ts'
 const time = (description: string) => Type.String({ format: 'date-time', description })
 
 const url = Type.String({ format: 'uri', maxLength: maxWebhookUrl, description: webhookUrlRule })
-const kinds = Type.Array(Type.Unsafe<ItemChangeKind>({ type: 'string', enum: Object.keys(changeKinds) }), {
-  uniqueItems: true,
-  description: 'The kinds of changes that it delivers; empty for all.',
-})
+const kinds = Type.Array(
+  Type.Unsafe<ItemChangeKind>({ type: 'string', enum: Object.keys(itemChangeKinds) }),
+  {
+    uniqueItems: true,
+    description: 'The kinds of changes that it delivers; empty for all.',
+  },
+)
 const batch = Type.Integer({
   minimum: 1,
   maximum: maxBatch,
@@ -78,7 +81,7 @@ export const WebhookRotation = Type.Object(
 const webhookMembers = {
   id: Type.String({ description: 'The id.' }),
   url: Type.String({ format: 'uri', description: 'Where deliveries are sent.' }),
-  kinds: Type.Array(Type.String({ examples: Object.keys(changeKinds) }), {
+  kinds: Type.Array(Type.String({ examples: Object.keys(itemChangeKinds) }), {
     uniqueItems: true,
     description:
       'The kinds of changes that it delivers, also those that only a newer version of the service knows; empty for all.',

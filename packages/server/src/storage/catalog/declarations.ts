@@ -3,7 +3,8 @@ import type { BucketId } from './records.ts'
 import type { Query, Work } from './statements.ts'
 
 // A file of the catalog declares each of its operations once: as a function that yields its statements, and in its table `reads` or `changes`. The
-// methods of Catalog and the messages of the writers are derived from these (catalog.ts).
+// methods of Catalog and the messages of the writers are derived from these (catalog.ts). On SQLite a read runs in the thread that responds to requests,
+// so the rows that it reads are bounded; a long search runs in a thread of its own (engines/sqlite/name-search.ts).
 
 /** What a function returns: of a coroutine, its result. */
 export type ResultOf<Made> = Made extends Query<infer Result> | Work<infer Result> ? Result : Made

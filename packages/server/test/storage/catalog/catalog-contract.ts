@@ -12,7 +12,7 @@ import { describeKeys } from './key-contract.ts'
 import { describeLabels } from './label-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { describeManyExpired } from './many-expired-contract.ts'
-import { mediaObjectOf } from './media-contract.ts'
+import { describeMedia } from './media-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
@@ -22,10 +22,10 @@ import { describeTrash } from './trash-contract.ts'
 import { describeUploads } from './upload-contract.ts'
 import { describeWebhooks } from './webhook-contract.ts'
 
-/** The behaviour of every catalog engine. */
+/** The behaviour of every catalog engine. sqlite.test.ts and postgres.test.ts run the contracts; vitest's `-t` selects among them. */
 export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTokens(engine, fresh)
-  mediaObjectOf(engine, fresh)
+  describeMedia(engine, fresh)
   describeEdits(engine, fresh)
   describeTrash(engine, fresh)
   describeExpiry(engine, fresh)

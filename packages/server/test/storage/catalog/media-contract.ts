@@ -21,7 +21,7 @@ import {
 const unseen = { thumbhash: null, duration: null }
 
 /** The behaviour of every catalog engine with items. */
-export function mediaObjectOf(engine: string, fresh: Fresh): void {
+export function describeMedia(engine: string, fresh: Fresh): void {
   describe(`${engine}: media`, () => {
     test('an item is stored with all fields', async () => {
       const catalog = await openOne(fresh)

@@ -5,7 +5,7 @@ import { maxDays } from '../../../core/times.ts'
 import { isScope } from '../../../core/token-rules.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../../core/webhook-rules.ts'
 import { actorKinds, auditActions } from '../audit/audit-events.ts'
-import { isChangeKind } from '../items/item-changes.ts'
+import { isItemChangeKind } from '../items/item-changes.ts'
 import {
   type ItemColumn,
   itemTable,
@@ -236,7 +236,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       id: text(isWebhookId),
       bucket_id: bucket,
       url: text((url) => parseWebhookUrl(url) !== null),
-      kinds: text((kinds) => kinds === '' || kinds.split(' ').every(isChangeKind)),
+      kinds: text((kinds) => kinds === '' || kinds.split(' ').every(isItemChangeKind)),
       batch: integer(1, maxBatch),
       secret,
       earlier_secret: optional(secret),

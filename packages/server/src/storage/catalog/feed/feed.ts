@@ -1,7 +1,7 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
 import { changesOf } from '../declarations.ts'
-import { changeKinds, type ItemChangeKind, isChangeKind } from '../items/item-changes.ts'
+import { type ItemChangeKind, isItemChangeKind, itemChangeKinds } from '../items/item-changes.ts'
 import { itemColumnCount, itemColumns } from '../items/item-columns.ts'
 import { hasItem, readItemDetails } from '../items/item-rows.ts'
 import { isLive } from '../items/items.ts'
@@ -68,9 +68,9 @@ export interface ChangeRows {
 }
 
 const kindsByNumber = new Map<number, ItemChangeKind>(
-  Object.keys(changeKinds)
-    .filter(isChangeKind)
-    .map((kind) => [changeKinds[kind], kind]),
+  Object.keys(itemChangeKinds)
+    .filter(isItemChangeKind)
+    .map((kind) => [itemChangeKinds[kind], kind]),
 )
 
 const listed = selectColumns(

@@ -1,7 +1,7 @@
 import { type Actor, service } from '../../../core/token-rules.ts'
 import { keptDeliveries, type WebhookId, type WebhookState } from '../../../core/webhook-rules.ts'
 import { auditedChangesOf, changesOf } from '../declarations.ts'
-import { changeKinds } from '../items/item-changes.ts'
+import { itemChangeKinds } from '../items/item-changes.ts'
 import type { BucketId } from '../records.ts'
 import {
   all,
@@ -97,7 +97,7 @@ export const passedAtOnce = 100
 /** Milliseconds after which it passes by fewer. */
 export const passInterval = 10_000
 
-const kindName = `CASE kind ${Object.entries(changeKinds)
+const kindName = `CASE kind ${Object.entries(itemChangeKinds)
   .map(([name, kind]) => `WHEN ${kind} THEN '${name}'`)
   .join(' ')} END`
 

@@ -7,7 +7,7 @@ import { change, eachEngine, type Work } from '../statements.ts'
 // How changes of items are written to the feed (feed/feed.ts). Additions are written by the engines, because they are hot.
 
 /** What happened to an item, and its number in the rows. Numbers are never reused. */
-export const changeKinds = {
+export const itemChangeKinds = {
   added: 1,
   edited: 2,
   trashed: 3,
@@ -17,9 +17,9 @@ export const changeKinds = {
   previewed: 7,
 } as const
 
-export type ItemChangeKind = keyof typeof changeKinds
+export type ItemChangeKind = keyof typeof itemChangeKinds
 
-export const isChangeKind = (name: string): name is ItemChangeKind => Object.hasOwn(changeKinds, name)
+export const isItemChangeKind = (name: string): name is ItemChangeKind => Object.hasOwn(itemChangeKinds, name)
 
 /** What the removal and the restoring of items are in the feed. */
 export const changeKindOf = {
@@ -60,5 +60,5 @@ export function* recordChanges(
 ): Work<undefined> {
   if (ids.length === 0) return
   yield* change(raise, bucketId, ids.length)
-  yield* change(insertion, bucketId, changeKinds[kind], ids, Date.now())
+  yield* change(insertion, bucketId, itemChangeKinds[kind], ids, Date.now())
 }

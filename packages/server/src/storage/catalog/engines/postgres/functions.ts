@@ -1,6 +1,6 @@
 import { namesPerRow } from '../../../../core/names.ts'
 import { expiredQuery, stepFunction, uncountedQuery } from '../../buckets.ts'
-import { changeKinds } from '../../items/item-changes.ts'
+import { itemChangeKinds } from '../../items/item-changes.ts'
 import { isLive } from '../../items/items.ts'
 import { newItemIndexing } from '../../items/labels.ts'
 import { appendParts } from './item-arrays.ts'
@@ -60,7 +60,7 @@ BEGIN
     SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
   ), changed AS (
     INSERT INTO changes (bucket_id, number, kind, item_id, time)
-    SELECT _bucket, _revision - _count + number, ${changeKinds.added}, id, _now FROM item
+    SELECT _bucket, _revision - _count + number, ${itemChangeKinds.added}, id, _now FROM item
   )
   INSERT INTO items (bucket_id, seq, ${appendParts.columns})
   SELECT _bucket, _next - _count + number - 1, ${appendParts.values}

@@ -45,7 +45,9 @@ CREATE TABLE buckets (
   counted_bytes int8 NOT NULL DEFAULT 0 CHECK (counted_bytes >= 0)
 ) WITH (fillfactor = 25);
 
--- replaced_by is the id of the token that replaced this one: a token has one successor at most.
+-- The tokens of the service, and the users of an issuer, whose ids begin with usr_: the next request of a user whose row is missing adds one, so the row of
+-- a revoked user stays. replaced_by is the id of the token that replaced this one: a token has one successor at most. The rows that
+-- replaced_by and limited_by name stay until the token is revoked, and limits until its uploads have ended (catalog/checks/column-checks.ts).
 CREATE TABLE tokens (
   id text COLLATE "C" PRIMARY KEY,
   number int8 GENERATED ALWAYS AS IDENTITY,

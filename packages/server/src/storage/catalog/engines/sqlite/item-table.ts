@@ -6,7 +6,7 @@ import { isPictured } from '../../../../core/variants.ts'
 import { uploadEvents } from '../../audit/audit-events.ts'
 import { revisionStep } from '../../buckets.ts'
 import { enterCounts, type LeavingRow, leaveCounts } from '../../items/expired-items.ts'
-import { changeKinds } from '../../items/item-changes.ts'
+import { itemChangeKinds } from '../../items/item-changes.ts'
 import { columnOf, type laterMembers, newItemMembers } from '../../items/item-columns.ts'
 import { refreshNames } from '../../items/item-names.ts'
 import { newItemValues, storedValue } from '../../items/item-rows.ts'
@@ -97,7 +97,7 @@ export function prepareItemTable(
 ): ItemTable {
   const bucket = db.prepare('SELECT total, next_seq, revision FROM buckets WHERE id = ?')
   const addChange = db.prepare(
-    `INSERT INTO changes (bucket_id, number, kind, item_id, time) VALUES (?, ?, ${changeKinds.added}, ?, ?)`,
+    `INSERT INTO changes (bucket_id, number, kind, item_id, time) VALUES (?, ?, ${itemChangeKinds.added}, ?, ?)`,
   )
   const insert = prepareInsertItem(db)
   const findSeq = db.prepare(`SELECT seq FROM items WHERE id = ?1 AND bucket_id = ?2 AND ${isLive('?3')}`)

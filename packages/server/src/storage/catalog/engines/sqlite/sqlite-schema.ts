@@ -49,7 +49,9 @@ CREATE TABLE buckets (
   counted_bytes INTEGER NOT NULL DEFAULT 0 CHECK (counted_bytes >= 0)
 ) STRICT;
 
--- replaced_by is the id of the token that replaced this one: a token has one successor at most.
+-- The tokens of the service, and the users of an issuer, whose ids begin with usr_: the next request of a user whose row is missing adds one, so the row of
+-- a revoked user stays. replaced_by is the id of the token that replaced this one: a token has one successor at most. The rows that
+-- replaced_by and limited_by name stay until the token is revoked, and limits until its uploads have ended (catalog/checks/column-checks.ts).
 CREATE TABLE tokens (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -280,7 +282,7 @@ CREATE TABLE damaged (
 ) STRICT, WITHOUT ROWID;
 
 -- Ids that a check took from bytes without an item: such an id never becomes an item's, so that an upload which commits too late fails
--- instead of naming bytes that were moved away. changes.ts refuses them. A trigger would make SQLite copy each page that an insert
+-- instead of naming bytes that were moved away. item-table.ts refuses them. A trigger would make SQLite copy each page that an insert
 -- changes, because the trigger may fail. The copies take a fifth of the writer's time.
 CREATE TABLE retired (
   id TEXT PRIMARY KEY NOT NULL
@@ -329,7 +331,7 @@ const lastDevelopment = 19
 
 /**
  * The migration at index n leads from version 20 + n, which is stored in PRAGMA user_version, to the next one. It is not edited once
- * released. `schema` has the result of all of them.
+ * released. `schema` has the result of all of them; version 20 has no release yet, and is edited there.
  */
 const released: readonly string[] = []
 
