@@ -71,8 +71,14 @@ export async function createCatalogFor(
   engine: CatalogEngine,
   { actor = null, actorIfAudited = null, onRenewal = () => {} }: CatalogOptions,
 ): Promise<Catalog> {
-  const stored = actor === null && actorIfAudited !== null && (await engine.query(isAudited()))
-  return createCatalog(engine, stored ? actorIfAudited : actor, await engine.place(), onRenewal)
+  try {
+    const stored = actor === null && actorIfAudited !== null && (await engine.query(isAudited()))
+    return createCatalog(engine, stored ? actorIfAudited : actor, await engine.place(), onRenewal)
+  } catch (error) {
+    // Its connections would keep the process alive.
+    await engine.close().catch(() => undefined)
+    throw error
+  }
 }
 
 /** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */

@@ -42,7 +42,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const counts = connectionCounts[options.role]
   let onOpened = () => {}
   const connections = await openDatabase(options.url, { ...counts, onOpened: () => onOpened() })
-  await requireNoTransfer(connections).catch(async (error: unknown) => {
+  const epoch = await readOpened(connections).catch(async (error: unknown) => {
     await connections.close()
     throw error
   })
@@ -69,15 +69,12 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
 
   const { grants, pages, items, buckets, contents, keys } = createHotReads(reads)
   const { apply } = writer
-  const [row] = await run("SELECT value FROM meta WHERE key = 'epoch'")
-
   const queue = createSearchQueue(counts.readers > 1 ? counts.readers / 3 : 1)
 
   const bell = createPostgresBell(connections, (ids) => runQuery(run, bucketRevisions(ids)))
 
   const engine: CatalogEngine = {
-    // Damaged data may have none.
-    epoch: row === undefined ? '' : text(row, 0),
+    epoch,
     bell,
     place: async () => text((await run('SELECT catalog_place()'))[0] ?? [''], 0) || null,
     query: (query) => runQuery(run, query),
@@ -107,6 +104,13 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const catalog = await createCatalogFor(engine, options)
   if (options.role === 'server') onOpened = settlesAfterward(catalog, () => isClosed)
   return catalog
+}
+
+/** Returns the epoch of a catalog to which no transfer is under way; damaged data may have none, and then it is empty. */
+async function readOpened(connections: Parameters<typeof requireNoTransfer>[0]): Promise<string> {
+  await requireNoTransfer(connections)
+  const [row] = await connections.read((session) => session.run("SELECT value FROM meta WHERE key = 'epoch'"))
+  return row === undefined ? '' : text(row, 0)
 }
 
 /** Milliseconds from the opening of connections to a comparison, and between attempts that fail. */
