@@ -146,8 +146,17 @@ test.each(['get --all', 'sync --down'])(
       async () =>
         waiting.is && (await readdir(at.at('copy/sub')).catch(() => [])).some((name) => name === 'a0.txt'),
     )
-    await rename(at.at('copy/sub'), at.at('moved'))
-    await symlink(at.at('outside'), at.at('copy/sub'))
+    // The command may create the directory again between the two calls.
+    for (let isLink = false, number = 0; !isLink; number += 1) {
+      await rename(at.at('copy/sub'), at.at(`moved${number}`))
+      isLink = await symlink(at.at('outside'), at.at('copy/sub')).then(
+        () => true,
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== 'EEXIST') throw error
+          return false
+        },
+      )
+    }
     release()
     const result = await ended
     expect(result.stderr).toContain(`${at.at('copy/sub')} is no directory`)

@@ -27,6 +27,7 @@ export function onTerminal(
       { env: { ...env, TERM: 'xterm' } },
       (error, stdout) => resolve({ code: typeof error?.code === 'number' ? error.code : 0, shown: stdout }),
     )
-    child.stdin?.end(input)
+    // The command may end before it has read all.
+    child.stdin?.on('error', () => undefined).end(input)
   })
 }
