@@ -19,7 +19,7 @@ const settingsOf = ({ url, token }: Service) => ({
 export const runClient = (service: Service, ...args: string[]): Promise<CommandResult> =>
   runWarm(args, settingsOf(service))
 
-/** As `runClient`, in a process of its own. Another upload of the same files needs one: it is told from the first by its process. */
+/** As `runClient`, in a process of its own. A second upload of the same files needs one: the command line identifies an upload by its process. */
 export const runAlone = (service: Service, ...args: string[]): Promise<CommandResult> =>
   runCommand(args, settingsOf(service)).then(
     (output) => ({ code: 0, ...output }),

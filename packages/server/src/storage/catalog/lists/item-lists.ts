@@ -49,7 +49,7 @@ interface Index {
   readonly keyOf?: (place: ItemPlace) => SqlValue | undefined
   /** Values of the conditions, which follow the others of a statement. */
   readonly values?: (selection: ItemSelection) => readonly SqlValue[]
-  /** What SQLite is told to read. It has no statistics, and would read the bucket in the order of its numbers. */
+  /** The index that SQLite uses. Without statistics, its planner would choose the primary key. */
   readonly name?: string
 }
 
