@@ -14,6 +14,8 @@ export function startProcess(file: string, body: string): ChildProcess {
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  // A process that is killed can reset the pipe of its output.
+  child.stdout.on('error', () => undefined)
   onTestFinished(() => {
     child.kill('SIGKILL')
   })
