@@ -12,7 +12,19 @@ process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'mediabucket-compile-cache'
  * suites of other files, or start many processes.
  */
 const longest =
-  /test\/(earlier-data|faults|packages|bench|docs|postgres-s3|s3)\/|catalog\/(sqlite|postgres)[.-]|(file-pictures|render-ahead|variants?-\w+|upload-aborted|upload-resumed|tus-crash|metadata|migrate|upgrade|installation|signals|worker-processes|tray|timeline|uploads|viewer|picture-workers|client-commands|outage-alerts|unread-responses|slow-\w+)\.test/
+  /test\/(faults|docs|s3)\/|catalog\/(sqlite|postgres)[.-]|(render-ahead|variants?-\w+|upload-aborted|upload-resumed|metadata|signals|tray|timeline|uploads|viewer|client-commands|unread-responses|slow-\w+)\.test/
+
+/**
+ * Files that start many processes, or one in many states. `npm test` without a file leaves them out; `npm run test:long` runs them.
+ */
+const long = [
+  'packages/server/test/pictures/{extract-picture,picture-workers}.test.ts',
+  'packages/strip-metadata/test/{hidden-bytes,tracks}.test.ts',
+  'test/{attack,bench,earlier-data,faults,packages,postgres-s3}/**/*.test.ts',
+  'test/docs/examples.test.ts',
+  'test/http/{file-pictures,tus-crash,variants-bounds,variants-fairness}.test.ts',
+  'test/operations/{backup-generations,damaged-cells,full-disk,installation,migrate,monitoring,other-tables,outage-alerts,reverse-proxies,unmounted,upgrade,worker-processes}.test.ts',
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -23,8 +35,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** `npm test` without a file: only then are programs installed on the machine. `npm run test:tools` installs them too. */
-const isWholeRun = process.argv.slice(2).join(' ') === 'run'
+/** `npm test` and `npm run test:long` without a file: only then are programs installed on the machine. `npm run test:tools` installs them too. */
+const command = process.argv.slice(2).join(' ')
+const isWholeRun = command === 'run' || command === 'run --project=long'
 
 /** With `MEDIABUCKET_TEST_ENGINES`, tests of the disk are left out. */
 function onOtherEngines() {
@@ -36,6 +49,14 @@ function onOtherEngines() {
     ...(titles.length > 0 && { testNamePattern: new RegExp(`^(?!.*(${titles.join('|')}))`) }),
   }
 }
+
+const serviceSetup = [
+  ...(isWholeRun ? ['test/harness/tools.ts'] : []),
+  'test/harness/postgres.ts',
+  'test/harness/ceph.ts',
+  'packages/gallery/ensure-built.ts',
+  'test/harness/bundle.ts',
+]
 
 export default defineConfig({
   test: {
@@ -61,15 +82,13 @@ export default defineConfig({
         test: {
           name: 'service',
           include: ['packages/*/test/**/*.test.ts', 'test/!(clients)/**/*.test.ts'],
-          globalSetup: [
-            ...(isWholeRun ? ['test/harness/tools.ts'] : []),
-            'test/harness/postgres.ts',
-            'test/harness/ceph.ts',
-            'packages/gallery/ensure-built.ts',
-            'test/harness/bundle.ts',
-          ],
+          exclude: long,
+          globalSetup: serviceSetup,
         },
       },
+      ...(command === 'run'
+        ? []
+        : [{ extends: true as const, test: { name: 'long', include: long, globalSetup: serviceSetup } }]),
       // Programs of others, which are installed only when these tests run.
       {
         extends: true,

@@ -37,7 +37,7 @@ import { canTrace } from './system-calls.ts'
 export interface FaultRow extends Fault {
   /** The rules of docs/interface.md that it tests. */
   readonly rules: string
-  /** Rounds in the form that `npm test` runs. */
+  /** Rounds in the form that `npm run test:long` runs. */
   readonly short: number
   /** Rounds in the long form, for each hundred rounds of random kills. */
   readonly perHundred: number
