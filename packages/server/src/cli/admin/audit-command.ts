@@ -8,13 +8,13 @@ import {
   standardOutput,
   textWidth,
 } from '@mediabucket/cli/terminal'
+import { type NamedEvent, readNamedEvents } from '../../audit/audit-operations.ts'
 import { isItemId } from '../../core/ids.ts'
 import { parseDuration, parseTimestamp } from '../../core/times.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import { auditActions, isAuditAction } from '../../storage/catalog/audit/audit-events.ts'
-import type { AuditLog, EventFilter, RecordedEvent } from '../../storage/catalog/audit/audit-log.ts'
+import type { EventFilter } from '../../storage/catalog/audit/audit-log.ts'
 import { toOcsf } from '../../storage/catalog/audit/ocsf.ts'
-import type { BucketId } from '../../storage/catalog/records.ts'
 import { openAuditLog } from '../../storage/engines.ts'
 import type { Command } from '../command.ts'
 import { requireData, unknownBucket } from './open-catalog.ts'
@@ -56,6 +56,7 @@ Options:
     const filter = {
       since: since ?? (values.follow ? now : null),
       until: values.until === undefined ? null : readTime('--until', values.until, now),
+      bucket: values.bucket ?? null,
       target: values.item === undefined ? null : readItem(values.item),
       tokenId: values.token ?? null,
       action: readAction(values.action),
@@ -66,8 +67,9 @@ Options:
     const format = values.json ? jsonLines : values.csv ? csv(output) : table({ header: output.isTerminal })
     try {
       if (values.follow && output.isTerminal) report('Waiting for events. Ctrl-C ends the command.')
-      const buckets = values.bucket === undefined ? null : await findBuckets(log, values.bucket)
-      const count = await print(log, { ...filter, buckets }, format, output, values.follow)
+      const events = await readNamedEvents(log, filter, values.follow ? output.closed : null)
+      if (events === null) throw unknownBucket(values.bucket ?? '')
+      const count = await print(events, format, output)
       if (count === 0 && output.isTerminal)
         report('There are no such events. The service records events with MEDIABUCKET_AUDIT=changes or all.')
     } catch (error) {
@@ -84,30 +86,17 @@ Options:
  * this one, so that the memory does not grow. Returns the number of events.
  */
 async function print(
-  log: AuditLog,
-  filter: EventFilter,
+  batches: AsyncIterable<readonly NamedEvent[]>,
   { header, line }: EventFormat,
   output: Output,
-  follows: boolean,
 ): Promise<number> {
   let count = 0
-  let names = await log.bucketNames()
-  const nameOf = (id: BucketId | null) => (id === null ? null : (names.get(id) ?? null))
   if (header !== null) await output.bytes(`${header}\n`)
-  for await (const events of follows ? log.follow(filter, output.closed) : log.events(filter)) {
-    if (events.some(({ bucketId }) => bucketId !== null && !names.has(bucketId)))
-      names = await log.bucketNames()
-    await output.bytes(events.map((event) => `${line(event, nameOf(event.bucketId))}\n`).join(''))
+  for await (const events of batches) {
+    await output.bytes(events.map((event) => `${line(event)}\n`).join(''))
     count += events.length
   }
   return count
-}
-
-/** Deleted buckets had names that others may have now. */
-async function findBuckets(log: AuditLog, name: string): Promise<BucketId[]> {
-  const found = [...(await log.bucketNames())].flatMap(([id, known]) => (known === name ? [id] : []))
-  if (found.length === 0) throw unknownBucket(name)
-  return found
 }
 
 /** Milliseconds since 1970. */
@@ -135,24 +124,22 @@ function readAction(name: string | undefined): EventFilter['action'] {
   throw new UsageError(`"${name}" is not an action. The actions are ${Object.keys(auditActions).join(', ')}.`)
 }
 
-/** How events are printed. `bucket` is the name of the bucket of an event. */
+/** How events are printed. */
 export interface EventFormat {
   readonly header: string | null
-  readonly line: (event: RecordedEvent, bucket: string | null) => string
+  readonly line: (event: NamedEvent) => string
 }
 
 /** One OCSF object in each line. */
 export const jsonLines: EventFormat = {
   header: null,
-  line: (event, bucket) => jsonLine(toOcsf(event, bucket)),
+  line: (event) => jsonLine(toOcsf(event, event.bucket)),
 }
 
-const csvColumns: Readonly<
-  Record<string, (event: RecordedEvent, bucket: string | null) => string | number | null>
-> = {
+const csvColumns: Readonly<Record<string, (event: NamedEvent) => string | number | null>> = {
   time: ({ time }) => new Date(time).toISOString(),
   action: ({ action }) => action,
-  bucket: (_, bucket) => bucket,
+  bucket: ({ bucket }) => bucket,
   target: ({ target }) => target,
   name: ({ name }) => name,
   size: ({ size }) => size,
@@ -167,10 +154,10 @@ const csvColumns: Readonly<
 /** RFC 4180, with LF. On a terminal, the values are printable; elsewhere they are exact. */
 export const csv = ({ isTerminal }: { readonly isTerminal: boolean }): EventFormat => ({
   header: Object.keys(csvColumns).join(','),
-  line: (event, bucket) =>
+  line: (event) =>
     Object.values(csvColumns)
       .map((column) => {
-        const value = column(event, bucket)
+        const value = column(event)
         return csvCell(isTerminal && typeof value === 'string' ? printableText(value) : value)
       })
       .join(','),
@@ -185,14 +172,10 @@ function csvCell(value: string | number | null): string {
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
-const textColumns: readonly (readonly [
-  string,
-  number,
-  (event: RecordedEvent, bucket: string | null) => string,
-])[] = [
+const textColumns: readonly (readonly [string, number, (event: NamedEvent) => string])[] = [
   ['TIME', 20, ({ time }) => new Date(time).toISOString().replace(/\.\d+/, '')],
   ['ACTION', 14, ({ action }) => action],
-  ['BUCKET', 14, (_, bucket) => bucket ?? '-'],
+  ['BUCKET', 14, ({ bucket }) => bucket ?? '-'],
   ['TARGET', 26, ({ target }) => target ?? '-'],
   ['BY', 26, ({ by }) => actorText(by)],
   ['ADDRESS', 15, ({ by }) => by.address ?? '-'],
@@ -202,10 +185,10 @@ const textColumns: readonly (readonly [
 /** A table for people. Events are printed as they are read, so the widths of the columns are fixed. */
 export const table = ({ header }: { readonly header: boolean }): EventFormat => ({
   header: header ? textColumns.map(([name, width]) => name.padEnd(width)).join('  ') : null,
-  line: (event, bucket) =>
+  line: (event) =>
     textColumns
       .map(([, width, cell]) => {
-        const text = printableText(cell(event, bucket))
+        const text = printableText(cell(event))
         return text + ' '.repeat(Math.max(0, width - textWidth(text)))
       })
       .join('  ')
@@ -217,7 +200,7 @@ function actorText({ kind, tokenId, subject }: Actor): string {
   return kind === 'operator' ? `user ${subject}` : (subject ?? tokenId ?? '-')
 }
 
-function nameText({ name, size, detail }: RecordedEvent): string {
+function nameText({ name, size, detail }: NamedEvent): string {
   const facts = Object.entries(detail).map(([key, value]) => `${key}=${String(value)}`)
   return [name ?? '-', ...(size === null ? [] : [formatSize(size)]), ...facts].join(' ')
 }

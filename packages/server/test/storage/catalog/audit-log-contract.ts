@@ -1,6 +1,12 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Actor, operator } from '../../../src/core/token-rules.ts'
-import type { AuditLog, EventFilter, RecordedEvent } from '../../../src/storage/catalog/audit/audit-log.ts'
+import {
+  type AuditLog,
+  type EventBatch,
+  type EventFilter,
+  type RecordedEvent,
+  readEvents,
+} from '../../../src/storage/catalog/audit/audit-log.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { TokenId } from '../../../src/storage/catalog/records.ts'
 import {
@@ -48,7 +54,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
     })
     async function events(filter: Partial<EventFilter> = {}): Promise<RecordedEvent[]> {
       const found: RecordedEvent[] = []
-      for await (const batch of log.events({ ...all, ...filter })) found.push(...batch)
+      for await (const batch of readEvents(log, { ...all, ...filter }, null)) found.push(...batch)
       return found
     }
     return { data, catalog, log, events, bucketId: await newBucket(catalog, 'b') }
@@ -319,11 +325,33 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
       onTestFinished(() => void vi.useRealTimers())
       const filter = { ...all, action: 'upload', until: Date.now() + 1 } as const
-      for await (const batch of log.follow(filter, new AbortController().signal)) {
+      for await (const batch of readEvents(log, filter, new AbortController().signal)) {
         seen.push(...batch.flatMap(({ target }) => target ?? []))
         vi.setSystemTime(Date.now() + 60_000)
       }
       expect(seen).toHaveLength(2)
+    })
+
+    test('Y9 a reader that continues with cursors receives each event once, whatever is recorded in between', async () => {
+      const { catalog, log, bucketId } = await opened()
+      const items = newItems(40)
+      const add = (from: number, to: number) =>
+        Promise.all(items.slice(from, to).map((item) => catalog.addItems(bucketId, inBlobStore([item]))))
+      await add(0, 10)
+      const filter = { ...all, action: 'upload' } as const
+      const seen: (string | null)[] = []
+      let after: string | null = null
+      for (let added = 10; seen.length < items.length; ) {
+        const batch: EventBatch = await log.read(filter, after, 3)
+        seen.push(...batch.events.map(({ target }) => target))
+        after = batch.next
+        if (added < items.length) await add(added, (added += 5))
+        else expect(batch.events.length === 3 || !batch.hasMore).toBe(true)
+      }
+      expect(seen.toSorted()).toEqual(items.map(({ id }) => id).toSorted())
+      expect(await log.read(filter, after, 3)).toMatchObject({ events: [], hasMore: false })
+      for (const cursor of ['', 'x', '1.5', `${after}x`, "0:0:'/1///"])
+        await expect(log.read(filter, cursor, 3), cursor).rejects.toMatchObject({ code: 'cursor-malformed' })
     })
 
     test('Y5 a follower receives each later event once, also of another process', async () => {
@@ -334,7 +362,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       const seen: string[] = []
       const items = newItems(60)
       const following = (async () => {
-        for await (const batch of log.follow({ ...all, action: 'upload' }, ended.signal))
+        for await (const batch of readEvents(log, { ...all, action: 'upload' }, ended.signal))
           seen.push(...batch.flatMap(({ target }) => target ?? []))
       })()
       await catalog.addItems(bucketId, inBlobStore(items.slice(0, 20)))

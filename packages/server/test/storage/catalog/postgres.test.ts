@@ -1,5 +1,7 @@
-import { describe } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { onServer } from '../../../../../test/harness/postgres.ts'
+import { operator } from '../../../src/core/token-rules.ts'
+import { readEvents } from '../../../src/storage/catalog/audit/audit-log.ts'
 import { openPostgresAuditLog } from '../../../src/storage/catalog/engines/postgres/postgres-audit-log.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
 import { openPostgresInspection } from '../../../src/storage/catalog/engines/postgres/postgres-database.ts'
@@ -35,6 +37,23 @@ describe('with a PostgreSQL server', () => {
       open: (actor) => openPostgresCatalog({ url, role: 'server', actor }),
       openLog: () => openPostgresAuditLog(url),
     }
+  })
+
+  test('Y5 events that were copied from a server with later transactions are read', async () => {
+    const url = await freshCatalog()
+    const catalog = await openPostgresCatalog({ url, role: 'command', actor: operator('ada') })
+    const log = await openPostgresAuditLog(url)
+    onTestFinished(async () => {
+      await log.close()
+      await catalog.close()
+    })
+    await catalog.createBucket('copied', {}, Date.now())
+    await onServer(url, 'UPDATE audit_events SET tx = tx + 1000000, time = time - 60000')
+    await catalog.createBucket('own', {}, Date.now())
+    const names = []
+    const filter = { since: null, until: null, buckets: null, target: null, tokenId: null, action: null }
+    for await (const events of readEvents(log, filter, null)) names.push(...events.map(({ name }) => name))
+    expect(names).toEqual(['copied', 'own'])
   })
 
   describeAudit('PostgreSQL', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { newSigningKey } from '../../../src/access/signed-links.ts'
 import { type Actor, operator, service } from '../../../src/core/token-rules.ts'
 import type { WebhookId } from '../../../src/core/webhook-rules.ts'
-import type { AuditLog } from '../../../src/storage/catalog/audit/audit-log.ts'
+import { type AuditLog, readEvents } from '../../../src/storage/catalog/audit/audit-log.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { NewWebhook } from '../../../src/storage/catalog/feed/webhooks.ts'
 import type { BucketId, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
@@ -148,7 +148,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     const log = await data.openLog()
     const filter = { since: null, until: null, buckets: null, target: null, tokenId: null, action: null }
     const events = []
-    for await (const batch of log.events(filter))
+    for await (const batch of readEvents(log, filter, null))
       events.push(...batch.map((event) => ({ ...event, uid: '' })))
     await log.close()
     // PostgreSQL has the order of times, SQLite that in which they were recorded.

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Fault } from '../../../core/faults.ts'
 import type { Actor } from '../../../core/token-rules.ts'
 import { changesOf } from '../declarations.ts'
 import type { BucketId } from '../records.ts'
@@ -41,12 +43,22 @@ export interface EventFilter {
   readonly action: AuditAction | null
 }
 
+/** Some of the selected events. */
+export interface EventBatch {
+  readonly events: readonly RecordedEvent[]
+  /** Where the next batch begins: after these events, also if there are no others yet. */
+  readonly next: string
+  /** Whether there were others when this batch was read. */
+  readonly hasMore: boolean
+}
+
 /** Reads the audit log, also while servers write to it. Events are in the order in which they were recorded. */
 export interface AuditLog {
-  /** Batches of the selected events. Each batch is one short read. */
-  events(filter: EventFilter): AsyncIterable<readonly RecordedEvent[]>
-  /** As `events`; then waits for further events, until the signal is aborted or no further events can be selected. Each event is returned once. */
-  follow(filter: EventFilter, signal: AbortSignal): AsyncIterable<readonly RecordedEvent[]>
+  /**
+   * The next events, at most `limit`, after an earlier batch; null begins with the first. Batch by batch, each event is returned once, also those that
+   * are recorded in between. Throws Fault `cursor-malformed`.
+   */
+  read(filter: EventFilter, after: string | null, limit: number): Promise<EventBatch>
   /** The names of buckets, also of deleted ones. */
   bucketNames(): Promise<ReadonlyMap<BucketId, string>>
   close(): Promise<void>
@@ -56,16 +68,40 @@ export interface AuditLog {
 export const linksOfItem = `action = ${auditActions.link} AND action > 1 AND target IS NULL AND detail LIKE '%"' || ? || '"%'`
 
 /** Events in a batch. */
-export const batchLength = 500
+const batchLength = 500
 
 /** Milliseconds between two reads of new events. */
-export const followInterval = 250
+const followInterval = 250
+
+/**
+ * Batches of the selected events. With a signal, those that are recorded later follow, until it is aborted or no further events can be
+ * selected.
+ */
+export async function* readEvents(
+  log: Pick<AuditLog, 'read'>,
+  filter: EventFilter,
+  until: AbortSignal | null,
+): AsyncGenerator<readonly RecordedEvent[]> {
+  let after: string | null = null
+  for (;;) {
+    const { events, next, hasMore }: EventBatch = await log.read(filter, after, batchLength)
+    if (events.length > 0) yield events
+    after = next
+    if (hasMore) continue
+    if (until === null || isOver(filter)) return
+    await sleep(followInterval, undefined, { signal: until }).catch(() => undefined)
+    if (until.aborted) return
+  }
+}
+
+export const eventCursorMalformed = (): Fault =>
+  new Fault('cursor-malformed', 'This is not a cursor of the audit log.')
 
 /** Milliseconds after which an event of a moment has been stored, unless the catalog is busy: downloads wait for a second (Y8). */
 const longestDelay = 3_000
 
 /** Whether no further events of the range of times are expected. */
-export const isOver = ({ until }: Pick<EventFilter, 'until'>): boolean =>
+const isOver = ({ until }: Pick<EventFilter, 'until'>): boolean =>
   until !== null && Date.now() > until + longestDelay
 
 // Downloads have the name if there is one. Reading all events of their item for each of them would take quadratic time.

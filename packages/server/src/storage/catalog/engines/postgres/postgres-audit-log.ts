@@ -1,20 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type AuditEvent, auditActions, eventColumns, eventValues } from '../../audit/audit-events.ts'
 import {
   type AuditLog,
-  batchLength,
   bucketNameRows,
   type EventFilter,
-  followInterval,
-  isOver,
+  eventCursorMalformed,
   linksOfItem,
-  type RecordedEvent,
   readBucketNames,
   readEvent,
   recordedColumnCount,
   recordedColumns,
 } from '../../audit/audit-log.ts'
-import { integer, text } from '../../statements.ts'
+import { integer, type Row, text } from '../../statements.ts'
 import { openDatabase } from './postgres-database.ts'
 import { asFault, type Run, type Session } from './session.ts'
 
@@ -45,7 +41,7 @@ export async function insertEvents(
 type Condition = readonly [string, ...unknown[]]
 
 /**
- * A reader that follows the log starts at most this long before its start: a database that was copied from another server has numbers of
+ * A reader that goes on looks at most this long before the snapshot that it has seen: a database that was copied from another server has numbers of
  * transactions that this server will use again. Milliseconds.
  */
 const longestTransaction = 3_600_000
@@ -60,54 +56,95 @@ export async function openPostgresAuditLog(url: string): Promise<AuditLog> {
       throw asFault(error)
     }
   }
-  const snapshot = async () => text((await run('SELECT pg_current_snapshot()::text'))[0] ?? [], 0)
-
-  async function* read(conditions: readonly Condition[]): AsyncGenerator<readonly RecordedEvent[]> {
-    let [time, number] = [Number.MIN_SAFE_INTEGER, 0]
-    for (;;) {
-      const all: Condition[] = [['(time, number) > (?, ?)', time, number], ...conditions]
+  return {
+    async read(filter, after, limit) {
+      const from = after === null ? beginning : parsePosition(after)
+      const at = from.at ?? Date.now()
+      const until = from.until ?? text((await run('SELECT pg_current_snapshot()::text'))[0] ?? [], 0)
+      const all = [...conditionsOf(filter), ...windowOf({ ...from, until, at })]
       let count = 0
       const where = all.map(([condition]) => condition.replaceAll('?', () => `$${++count}`)).join(' AND ')
       const rows = await run(
         `SELECT ${recordedColumns}, number FROM audit_events AS event
-        WHERE ${where} ORDER BY time, number LIMIT ${batchLength}`,
+        WHERE ${where} ORDER BY time, number LIMIT ${limit}`,
         ...all.flatMap(([, ...values]) => values),
       )
-      const events = rows.flatMap((row) => readEvent(row, String(integer(row, recordedColumnCount))) ?? [])
-      if (events.length > 0) yield events
-      const last = rows.at(-1)
-      if (last === undefined || rows.length < batchLength) return
-      time = integer(last, 0)
-      number = integer(last, recordedColumnCount)
-    }
-  }
-
-  return {
-    events: (filter) => read(conditionsOf(filter)),
-
-    async *follow(filter, signal) {
-      const conditions = conditionsOf(filter)
-      const recent: Condition = ['time >= ?', Date.now() - longestTransaction]
-      let seen = await snapshot()
-      yield* read([...conditions, ['pg_visible_in_snapshot(tx::text::xid8, ?::pg_snapshot)', seen]])
-      while (!signal.aborted && !isOver(filter)) {
-        const now = await snapshot()
-        if (now !== seen)
-          yield* read([
-            ...conditions,
-            recent,
-            ['tx >= pg_snapshot_xmin(?::pg_snapshot)::text::int8', seen],
-            ['NOT pg_visible_in_snapshot(tx::text::xid8, ?::pg_snapshot)', seen],
-            ['pg_visible_in_snapshot(tx::text::xid8, ?::pg_snapshot)', now],
-          ])
-        seen = now
-        await sleep(followInterval, undefined, { signal }).catch(() => undefined)
+      const numberOf = (row: Row) => integer(row, recordedColumnCount)
+      const end = rows.length === limit ? rows.at(-1) : undefined
+      const next: Position =
+        end === undefined
+          ? { seen: until, seenAt: at, at: null, until: null, last: null }
+          : { ...from, at, until, last: [integer(end, 0), numberOf(end)] }
+      return {
+        events: rows.flatMap((row) => readEvent(row, String(numberOf(row))) ?? []),
+        next: formatPosition(next),
+        hasMore: end !== undefined,
       }
     },
 
     bucketNames: async () => readBucketNames(await run(bucketNameRows)),
     close: connections.close,
   }
+}
+
+/**
+ * Events with the number of a later transaction that are older than this were copied from another server. Others have been recorded since. Clocks of
+ * servers differ by less. Milliseconds.
+ */
+const longestSkew = 5_000
+
+/** A snapshot, and when it was taken. */
+interface Begun {
+  readonly until: string
+  readonly at: number
+}
+
+/** Where a reader is: in the events that are visible in the snapshot `until` and not in `seen`, after the event `last`. */
+interface Position {
+  /** Null for a reader that has not come to the end yet, as `seenAt`. */
+  readonly seen: string | null
+  /** When that snapshot was taken. Milliseconds since 1970, as `at`. */
+  readonly seenAt: number | null
+  /** Null at the end: the next read takes a snapshot. */
+  readonly until: string | null
+  readonly at: number | null
+  /** Its time and its number. Null for the first of these events. */
+  readonly last: readonly [number, number] | null
+}
+
+function windowOf({ seen, seenAt, until, at, last }: Omit<Position, 'until' | 'at'> & Begun): Condition[] {
+  const conditions: Condition[] = [
+    [
+      `(pg_visible_in_snapshot(tx::text::xid8, ?::pg_snapshot)
+        OR tx >= pg_snapshot_xmax(?::pg_snapshot)::text::int8 AND time < ? AND ?)`,
+      ...[until, until, at - longestSkew, seen === null],
+    ],
+  ]
+  if (seen !== null)
+    conditions.push(
+      ['time >= ?', (seenAt ?? 0) - longestTransaction],
+      ['tx >= pg_snapshot_xmin(?::pg_snapshot)::text::int8', seen],
+      ['NOT pg_visible_in_snapshot(tx::text::xid8, ?::pg_snapshot)', seen],
+    )
+  if (last !== null) conditions.push(['(time, number) > (?, ?)', ...last])
+  return conditions
+}
+
+const beginning: Position = { seen: null, seenAt: null, until: null, at: null, last: null }
+
+const formatPosition = ({ seen, seenAt, until, at, last }: Position): string =>
+  [seen, seenAt, until, at, ...(last ?? [null, null])].map((part) => part ?? '').join('/')
+
+const positionShape =
+  /^(?<seen>\d+:\d+:[\d,]*)?\/(?<seenAt>\d{1,15})?\/(?<until>\d+:\d+:[\d,]*)?\/(?<at>\d{1,15})?\/(?:(?<time>\d{1,15})\/(?<number>\d{1,15})|\/)$/
+
+function parsePosition(cursor: string): Position {
+  const parts = positionShape.exec(cursor)?.groups
+  if (parts === undefined) throw eventCursorMalformed()
+  const { seen = null, seenAt, until = null, at, time, number } = parts
+  const numberOrNull = (part: string | undefined) => (part === undefined ? null : Number(part))
+  const last = time === undefined ? null : ([Number(time), Number(number)] as const)
+  return { seen, seenAt: numberOrNull(seenAt), until, at: numberOrNull(at), last }
 }
 
 function conditionsOf({ since, until, buckets, target, tokenId, action }: EventFilter): Condition[] {

@@ -1,22 +1,18 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type AuditEvent, auditActions, eventColumns, eventValues } from '../../audit/audit-events.ts'
 import {
   type AuditLog,
-  batchLength,
   bucketNameRows,
   type EventFilter,
-  followInterval,
-  isOver,
+  eventCursorMalformed,
   linksOfItem,
   numbersPerMillisecond,
-  type RecordedEvent,
   readBucketNames,
   readEvent,
   recordedColumnCount,
   recordedColumns,
 } from '../../audit/audit-log.ts'
-import { integer } from '../../statements.ts'
+import { integer, type Row } from '../../statements.ts'
 import { readMeta } from '../../upkeep.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { all, createRun, one, readTimeout } from './sqlite-database.ts'
@@ -45,31 +41,19 @@ export async function openSqliteAuditLog(directory: string): Promise<AuditLog> {
   const db = openDataDirectory(directory, readTimeout)
   const names = db.prepare(bucketNameRows)
 
-  async function* read(
-    filter: EventFilter,
-    atEnd: () => Promise<boolean>,
-  ): AsyncGenerator<readonly RecordedEvent[]> {
-    const { statement, values } = prepareSelection(db, filter)
-    let last = firstNumberOf(filter.since ?? 0) - 1
-    do {
-      for (;;) {
-        const rows = all(statement, last, ...values)
-        last = integer(rows.at(-1) ?? [last], rows.length === 0 ? 0 : recordedColumnCount)
-        const events = rows.flatMap((row) => readEvent(row, String(integer(row, recordedColumnCount))) ?? [])
-        if (events.length > 0) yield events
-        if (rows.length < batchLength) break
-      }
-    } while (await atEnd())
-  }
-
   return {
-    events: (filter) => read(filter, async () => false),
-    follow: (filter, signal) =>
-      read(filter, async () => {
-        if (isOver(filter)) return false
-        await sleep(followInterval, undefined, { signal }).catch(() => undefined)
-        return !signal.aborted
-      }),
+    async read(filter, after, limit) {
+      const last = after === null ? firstNumberOf(filter.since ?? 0) - 1 : parseNumber(after)
+      const { statement, values } = prepareSelection(db, filter, limit)
+      const rows = all(statement, last, ...values)
+      const numberOf = (row: Row) => integer(row, recordedColumnCount)
+      const end = rows.at(-1)
+      return {
+        events: rows.flatMap((row) => readEvent(row, String(numberOf(row))) ?? []),
+        next: String(end === undefined ? last : numberOf(end)),
+        hasMore: rows.length === limit,
+      }
+    },
     bucketNames: async () => readBucketNames(all(names)),
     async close() {
       if (db.isOpen) db.close()
@@ -77,10 +61,18 @@ export async function openSqliteAuditLog(directory: string): Promise<AuditLog> {
   }
 }
 
+/** The number of an event, after which a selection continues. */
+function parseNumber(text: string): number {
+  const number = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (Number.isSafeInteger(number)) return number
+  throw eventCursorMalformed()
+}
+
 /** A statement whose first parameter is the number after which it continues. */
 function prepareSelection(
   db: DatabaseSync,
   { since, until, buckets, target, tokenId, action }: EventFilter,
+  limit: number,
 ): { readonly statement: StatementSync; readonly values: SQLInputValue[] } {
   const conditions: [string, ...SQLInputValue[]][] = []
   if (tokenId !== null) conditions.push(['event.token_id = ?', tokenId])
@@ -113,7 +105,7 @@ function prepareSelection(
       : `${select('INDEXED BY audit_by_target', 'target = ?2 AND ')}
         UNION ALL ${select('INDEXED BY audit_by_action', `${linksOfItem.replace('?', '?2')} AND `)}`
   return {
-    statement: db.prepare(`${selection} ORDER BY ${recordedColumnCount + 1} LIMIT ${batchLength}`),
+    statement: db.prepare(`${selection} ORDER BY ${recordedColumnCount + 1} LIMIT ${limit}`),
     values: [...(target === null ? [] : [target]), ...conditions.flatMap(([, ...values]) => values)],
   }
 }
