@@ -12,6 +12,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   items: ['access', 'http', 'storage', 'core'],
   pictures: ['http', 'storage', 'core'],
   uploads: ['pictures', 'items', 'http', 'storage', 'core'],
+  buckets: ['uploads', 'items', 'access', 'http', 'storage', 'core'],
   listing: ['access', 'http', 'storage', 'core'],
   downloads: ['pictures', 'items', 'access', 'http', 'storage', 'core'],
   webhooks: ['items', 'access', 'http', 'storage', 'core'],
@@ -19,6 +20,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   upkeep: ['uploads', 'items', 'storage', 'core'],
   service: [
     'webhooks',
+    'buckets',
     'upkeep',
     'downloads',
     'feed',
@@ -31,7 +33,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
     'storage',
     'core',
   ],
-  cli: ['service', 'upkeep', 'webhooks', 'access', 'storage', 'core'],
+  cli: ['service', 'upkeep', 'buckets', 'webhooks', 'access', 'storage', 'core'],
 }
 
 const files = sourcesBelow(src)
@@ -68,7 +70,7 @@ test('imports point one way, from the commands down to the core', () => {
 test('no operation imports a route', () => {
   const isRoute = (path: string) => /-routes\.ts$/.test(path)
   const features =
-    /^packages\/server\/src\/(access|feed|items|uploads|listing|downloads|pictures|upkeep|webhooks)\//
+    /^packages\/server\/src\/(access|buckets|feed|items|uploads|listing|downloads|pictures|upkeep|webhooks)\//
   const back = files
     .filter((path) => features.test(path) && !isRoute(path))
     .flatMap((path) =>

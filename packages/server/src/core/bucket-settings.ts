@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { Fault } from './faults.ts'
 import { parseSize, type Quota } from './quotas.ts'
 import { maxDays } from './times.ts'
 
@@ -20,6 +21,21 @@ export interface BucketSettings extends Quota {
  * were taken (docs/interface.md M9); the files have none.
  */
 export type MetadataRemoval = boolean | 'except-taken'
+
+/** Identifies the settings of a bucket: as an entity tag, without its quotes. The id distinguishes buckets that had one name. */
+export const settingsTag = (bucketId: number, settings: BucketSettings): string =>
+  hash(
+    'sha256',
+    JSON.stringify([
+      bucketId,
+      ...[settings.maxItems, settings.maxBytes, settings.trashDays, settings.isPrivate],
+      ...[settings.signedPages, settings.removesMetadata, settings.itemDays],
+    ]),
+    'base64url',
+  )
+
+export const settingsChanged = (): Fault =>
+  new Fault('precondition-failed', 'If-Match does not name the current ETag of the bucket.')
 
 /** The text of one setting, as people write it. */
 interface BucketOption {

@@ -81,6 +81,13 @@ export function createParameterReader(values: Readonly<Record<string, unknown>>)
 
 export const defaultListLimit = 100
 
+/** The orders of a list of buckets. `created` is the order of creation. */
+export const bucketOrders = [
+  ...(['name', 'name-desc', 'created', 'created-desc'] as const),
+  ...(['items', 'items-asc', 'bytes', 'bytes-asc'] as const),
+] as const
+export type BucketOrder = (typeof bucketOrders)[number]
+
 const limitShape = /^[1-9][0-9]{0,2}$/
 
 const limitAccepts = integerFrom(1, maxListLimit)

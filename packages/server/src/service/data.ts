@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { ensureSigningKey } from '../access/signed-links.ts'
+import { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
 import { Closers, PeriodicTask, resolvesWithin } from '../core/tasks.ts'
 import type { Metrics } from '../http/metrics.ts'
@@ -206,6 +207,22 @@ async function prepareSigning(catalog: Catalog): Promise<void> {
 async function spaceOf(directory: string): Promise<{ free: number; total: number }> {
   const { bsize, bavail, blocks } = statfsSync(directory)
   return { free: bavail * bsize, total: blocks * bsize }
+}
+
+/** Creates what deletes buckets. */
+export function startBucketRemovals(
+  { log, closers }: Pick<StartContext, 'log' | 'closers'>,
+  { blobDeletion }: Pick<OpenData, 'blobDeletion'>,
+): BucketDeleter {
+  const deleter = new BucketDeleter({
+    ...blobDeletion,
+    now: Date.now,
+    onRemoved: (bucketId, items) => log.info({ bucketId, items }, 'removed what a deleted bucket held'),
+    onFailure: (bucketId, err) =>
+      log.warn({ err, bucketId }, 'what a deleted bucket held stays until a later sweep'),
+  })
+  closers.add('the removal of deleted buckets', () => deleter.stop())
+  return deleter
 }
 
 /** Milliseconds between checks whether a backup that delayed removals has ended. */

@@ -1,6 +1,7 @@
 import type { Issuer } from '../access/issuer-users.ts'
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
 import { verifyTokenOperation } from '../access/token-operations.ts'
+import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import type { UploadId } from '../core/ids.ts'
 import { createVariantList } from '../core/variants.ts'
 import { BytesCache, cachedBytesOperations, type OpenBytes } from '../downloads/bytes-cache.ts'
@@ -42,11 +43,12 @@ export function createOperations(
     readonly openBytes: OpenBytes
     readonly pictures: Pictures
     readonly remover: ItemRemover
+    readonly deleter: BucketDeleter
     readonly settings: HttpSettings
     readonly issuer: Issuer | null
   },
 ) {
-  const { catalog, blobs, space, locks, openBytes, pictures, remover, settings, issuer } = parts
+  const { catalog, blobs, space, locks, openBytes, pictures, remover, deleter, settings, issuer } = parts
   const now = Date.now
   const sizes = cacheSizes(config.cache)
 
@@ -124,6 +126,7 @@ export function createOperations(
       removeUpload: removeUploadOperation(uploading),
       waitForWriter: (id: UploadId) => locks.waitForWriter(id),
     },
+    buckets: { deleter },
     webhooks: new WebhookOperations({
       catalog,
       poster: createPoster({ allowed: config.webhookAllow }),

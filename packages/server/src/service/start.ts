@@ -31,6 +31,7 @@ import {
   recoverData,
   type StartContext,
   settleData,
+  startBucketRemovals,
   startInSteps,
   startRemovals,
 } from './data.ts'
@@ -129,6 +130,7 @@ export async function startService(
 
     // What operations use.
     const remover = startRemovals(context, data)
+    const deleter = startBucketRemovals(context, data)
     const openBytes = openBytesOperation({ catalog, blobs })
     const pictures = startPictures(config, {
       ...context,
@@ -156,6 +158,7 @@ export async function startService(
       openBytes,
       pictures,
       remover,
+      deleter,
       settings,
       issuer,
     })
@@ -188,7 +191,7 @@ export async function startService(
     closers.add('the HTTP server', bound.close)
     await bound.serve(http)
     if (shared === null) {
-      startExpirySweeps(context, data, { locks: ownLocks, remover })
+      startExpirySweeps(context, data, { locks: ownLocks, remover, deleter })
       startWebhooks(context, data, settings)
       startTakenSweep(context, data, openBytes)
     }

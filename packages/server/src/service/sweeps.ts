@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import { PeriodicTask, runInSteps } from '../core/tasks.ts'
 import type { OpenBytes } from '../downloads/bytes-cache.ts'
 import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/blob-deletion.ts'
@@ -25,6 +26,8 @@ const temporarySweepInterval = 3600 * 1000
 const spaceCheckInterval = 1_000
 /** Milliseconds between removals of what has expired; shorter where uploads expire sooner. */
 const longestSweepInterval = 300_000
+/** Milliseconds between checks for deleted buckets whose removal no process goes on with. */
+const bucketSweepInterval = 5_000
 
 /** Starts what one process of a service does now and then. Resolves when temporary files of killed processes are removed. */
 export async function startSweeps(
@@ -111,9 +114,10 @@ export function startExpirySweeps(
   parts: {
     readonly locks: Parameters<typeof removeExpiredUploads>[0]['locks']
     readonly remover: Pick<ItemRemover, 'expire' | 'stop'>
+    readonly deleter: Pick<BucketDeleter, 'removeDeleted' | 'stop'>
   },
 ): void {
-  const { locks, remover } = parts
+  const { locks, remover, deleter } = parts
   const onFailure = (bucketId: BucketId, err: unknown) =>
     context.log.warn({ err, bucketId }, 'expired items of a bucket stay until a later sweep')
   const interval = Math.min(context.config.uploadExpiry, longestSweepInterval)
@@ -145,6 +149,13 @@ export function startExpirySweeps(
   void startSweep(context, items, () =>
     remover.expire({ list: () => catalog.expiringBuckets(Date.now()), onFailure }),
   )
+  const buckets = {
+    name: 'the sweep of deleted buckets',
+    interval: bucketSweepInterval,
+    failure: 'what deleted buckets held stays until the next sweep',
+    onStop: () => void deleter.stop(),
+  }
+  void startSweep(context, buckets, () => deleter.removeDeleted())
 }
 
 /** Milliseconds between passes over the items whose upload did not read when they were taken. Mostly there are none. */

@@ -17,6 +17,7 @@ import {
   recoverData,
   type StartContext,
   settleData,
+  startBucketRemovals,
   startInSteps,
   startRemovals,
 } from './data.ts'
@@ -62,6 +63,7 @@ export async function startWorkers(
     await recoverData(context, data)
     await settleData(context, data)
     const remover = startRemovals(context, data)
+    const deleter = startBucketRemovals(context, data)
     const locks = new UploadLockTable()
     const space = openSpace(context)
     let reloaded = reloadableOf(config)
@@ -101,6 +103,7 @@ export async function startWorkers(
     startExpirySweeps(context, data, {
       locks: new ParentUploadLocks(locks),
       remover,
+      deleter,
     })
     startWebhooks(context, data, urlSettings(config, address.port))
     return {

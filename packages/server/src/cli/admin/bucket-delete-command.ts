@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline/promises'
 import { CommandError, parse, UsageError } from '@mediabucket/cli/command'
 import { createItemProgress, formatCount, formatSize } from '@mediabucket/cli/terminal'
+import { BucketRemoval, deleteBucket, newDeletionOwner } from '../../buckets/bucket-deletion.ts'
 import type { NamedBucket } from '../../storage/catalog/records.ts'
 import { openBlobs, openBlobsDirectory, watchBackupHold } from '../../storage/engines.ts'
 import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
-import { deleteBucket } from '../../upkeep/bucket-deletion.ts'
 import type { Command } from '../command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 
@@ -12,8 +12,8 @@ export const bucketDelete: Command = {
   help: `Usage: mediabucket bucket delete NAME [--yes]
 
 Deletes the bucket with its items, their bytes, its tokens and its unfinished uploads. This cannot be undone. Asks for
-confirmation on a terminal. Works while the service is running: the tokens become invalid at once, and items are deleted in
-small steps. If it is interrupted, run it again.
+confirmation on a terminal. Works while the service is running: the bucket is gone at once, and what it held is removed in
+small steps. If the command is interrupted, the service removes the rest, also at its next start.
 
 Options:
   --yes  Do not ask for confirmation. Required without a terminal.`,
@@ -38,17 +38,16 @@ Options:
       const leftovers: unknown[] = []
       const blobs = await openBlobs(config)
       try {
-        const { items, erased } = await deleteBucket(
-          {
-            catalog,
-            blobs,
-            isBackupRunning: hold.isHeld,
-            onDeletionFailure: (_, error) => leftovers.push(error),
-            now: Date.now,
-            onItems: (removed) => progress.show(removed, Math.max(removed, bucket.items)),
-          },
-          bucket.id,
-        )
+        const parts = {
+          ...{ catalog, blobs, isBackupRunning: hold.isHeld, now: Date.now },
+          onDeletionFailure: (_: unknown, error: unknown) => leftovers.push(error),
+        }
+        const owner = newDeletionOwner()
+        const id = await deleteBucket(parts, name, true, owner)
+        if (typeof id !== 'number') throw unknownBucket(name)
+        const removal = new BucketRemoval(parts, id, owner)
+        while (await removal.step()) progress.show(removal.items, Math.max(removal.items, bucket.items))
+        const { items, erased } = removal
         progress.end()
         report(`Deleted the bucket "${name}" with ${formatCount(items, 'item')}.`)
         if (erased < items)

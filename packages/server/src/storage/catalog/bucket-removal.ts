@@ -1,11 +1,57 @@
 import type { Actor } from '../../core/token-rules.ts'
-import { auditedChangesOf, ofBucket } from './declarations.ts'
-import { trashOf } from './items/trash.ts'
+import { isNotDeleted } from './buckets.ts'
+import { auditedChangesOf, changesOf, ofBucket, ofBucketNamed } from './declarations.ts'
+import { noFailures, stateNumber } from './feed/webhooks.ts'
+import { findBucketWithTrash, trashOf } from './items/trash.ts'
 import type { BucketId, DeletedChunk } from './records.ts'
-import { change, first, inEngine, integer, record, text, type Work } from './statements.ts'
+import {
+  bucketIdOf,
+  change,
+  databaseTime,
+  eachEngine,
+  first,
+  inEngine,
+  integer,
+  type Query,
+  record,
+  text,
+  type Work,
+} from './statements.ts'
+
+/** Who removes what a deleted bucket held, so that one process does it, and for how many milliseconds. */
+interface DeletionLease {
+  readonly owner: string
+  readonly lifetime: number
+}
 
 /**
- * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeItems does. If no items and
+ * Deletes the bucket for everybody: its name is free, its tokens are refused, and no read finds its items. What it held is left to
+ * deleteBucketChunk. `has-items` if it has items, also in its trash, and they are not to be deleted. Null if there is no such bucket.
+ */
+export function* deleteBucket(
+  name: string,
+  deletesItems: boolean,
+  now: number,
+  { owner, lifetime }: DeletionLease,
+  by?: Actor,
+): Work<BucketId | 'has-items' | null> {
+  const id = yield* first(
+    (row) => bucketIdOf(row, 0),
+    `SELECT id FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted} FOR UPDATE`,
+    name,
+  )
+  if (id === null) return null
+  if (!deletesItems) {
+    const bucket = yield* findBucketWithTrash(id)
+    if (bucket !== null && bucket.items + bucket.trash.items > 0) return 'has-items'
+  }
+  yield* beginDeletion(id, now, by)
+  yield* change(takeLease, deletionKey(id), owner, lifetime)
+  return id
+}
+
+/**
+ * Deletes the bucket for everybody, as deleteBucket, unless that was done, and removes up to `limit` of its items, oldest first, as removeItems does. If no items and
  * uploads are left, removes a part of its feed, tokens and other rows, and with the last one the bucket. Its id is never reused.
  */
 export function* deleteBucketChunk(id: BucketId, limit: number, now: number, by?: Actor): Work<DeletedChunk> {
@@ -21,19 +67,66 @@ export function* deleteBucketChunk(id: BucketId, limit: number, now: number, by?
   }
 }
 
-/** The key of `meta` that marks a bucket whose deletion has begun. */
-const deletionKey = (id: BucketId): string => `deleting ${id}`
+/** Ends the validity of what readers of the feed have: as after a renewal, no place in it is valid. */
+const feedEnd = 'changes_start = revision, renewed = revision'
 
-/** The beginning of each step of the deletion of a bucket. False if there is no such bucket. */
+/** A deleted bucket has a name that no other bucket can have, and `private` is 2: only its removal is left. */
+const deletion = `UPDATE buckets SET private = 2, name = CAST(id AS text) || '/deleted', creation_key = NULL, creation = NULL,
+    ${feedEnd}
+  WHERE id = $1 AND ${isNotDeleted}`
+
+/** A user of an issuer who has a bucket of the same name later is another row, with the hash that this one had. */
+const userRelease = {
+  sqlite: `UPDATE tokens SET hash = randomblob(32) WHERE bucket_id = $1 AND id LIKE 'usr%'`,
+  postgres: `UPDATE tokens SET hash = sha256(hash) WHERE bucket_id = $1 AND id LIKE 'usr%'`,
+}
+
+const webhooksOff = `UPDATE webhooks SET state = ${stateNumber('off')}, ${noFailures} WHERE bucket_id = $1`
+
+/** The beginning of the deletion of a bucket, once. False if there is no such bucket. */
 function* beginDeletion(id: BucketId, now: number, by?: Actor): Work<boolean> {
   const name = yield* first((row) => text(row, 0), 'SELECT name FROM buckets WHERE id = $1', id)
   if (name === null) return false
-  // The first step of a deletion is its event, whether or not the last one is reached.
-  const mark = "INSERT INTO meta (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING"
-  if ((yield* change(mark, deletionKey(id))) === 1)
-    yield* record(by, (by) => ({ action: 'bucket-delete', by, bucketId: id, target: null, name }))
+  if ((yield* change(deletion, id)) === 0) return true
+  yield* record(by, (by) => ({ action: 'bucket-delete', by, bucketId: id, target: null, name }))
   yield* change('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
+  yield* change(userRelease, id)
+  yield* change(webhooksOff, id)
   return true
+}
+
+/** The key of `meta` with the lease of the removal of a deleted bucket: until when it is valid, by the clock of the database, and its owner. */
+const deletionKey = (id: BucketId): string => `deleting ${id}`
+
+/** A lease that ends after more than twice its length was taken before the clock was set back. */
+const isFree = (engine: keyof typeof databaseTime): string =>
+  `(meta.value = '' OR substr(meta.value, 18) = $2
+    OR NOT CAST(substr(meta.value, 1, 16) AS bigint) BETWEEN ${databaseTime[engine]} AND ${databaseTime[engine]} + 2 * $3::int8)`
+
+/** Takes or extends the lease. Changes no row if another owner has it. */
+const takeLease = eachEngine((engine) => {
+  const end = `${databaseTime[engine]} + $3::int8`
+  const until = engine === 'sqlite' ? `printf('%016d', ${end})` : `lpad((${end})::text, 16, '0')`
+  return `INSERT INTO meta (key, value) VALUES ($1, ${until} || ' ' || $2)
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE ${isFree(engine)}`
+})
+
+/** The first bucket that is deleted and not removed yet, after `after` in the order of ids; null if there is none. */
+export const deletedBucketAfter = (after: number): Query<BucketId | null> =>
+  first(
+    (row) => bucketIdOf(row, 0),
+    'SELECT id FROM buckets WHERE private = 2 AND id > $1 ORDER BY id LIMIT 1',
+    after,
+  )
+
+/** Takes or extends the lease of the removal of a deleted bucket. False if another owner has it, or if the bucket has been removed. */
+export function* claimDeletion(id: BucketId, { owner, lifetime }: DeletionLease): Work<boolean> {
+  const isLeft = yield* first(
+    () => true,
+    'SELECT 1 FROM buckets WHERE id = $1 AND private = 2 FOR UPDATE',
+    id,
+  )
+  return isLeft === true && (yield* change(takeLease, deletionKey(id), owner, lifetime)) === 1
 }
 
 // The driver binds numbers as REAL, whose text would be 2.0.
@@ -42,10 +135,6 @@ const retirement = {
     ON CONFLICT DO UPDATE SET value = max(CAST(value AS INTEGER), CAST($1 AS INTEGER))`,
   postgres: null,
 }
-
-/** As after a renewal, no place in the feed is valid. */
-const feedEnd =
-  'UPDATE buckets SET changes_start = revision, renewed = revision WHERE id = $1 AND changes_start < revision'
 
 /** Rows that a step of the deletion of a bucket removes, for each item that it may remove. */
 const rowsPerItem = 20
@@ -83,7 +172,7 @@ function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   )
   if (isUsed) return false
   // A reader of a change whose row is removed is refused. Without this, the change would seem to be lost (feed/history.ts).
-  yield* change(feedEnd, id)
+  yield* change(`UPDATE buckets SET ${feedEnd} WHERE id = $1 AND changes_start < revision`, id)
   let left = limit * rowsPerItem
   for (const removal of removals) {
     left -= yield* change(removal, id, left)
@@ -97,4 +186,10 @@ function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   return true
 }
 
-export const changes = auditedChangesOf({ deleteBucketChunk }, { locks: ofBucket, changesItems: true })
+export const reads = { deletedBucketAfter }
+
+export const changes = {
+  ...auditedChangesOf({ deleteBucket }, { locks: ofBucketNamed, changesItems: true }),
+  ...auditedChangesOf({ deleteBucketChunk }, { locks: ofBucket, changesItems: true }),
+  ...changesOf({ claimDeletion }, { locks: ofBucket }),
+}

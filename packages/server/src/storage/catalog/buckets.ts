@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { MetadataRemoval } from '../../core/bucket-settings.ts'
+import { type MetadataRemoval, settingsChanged, settingsTag } from '../../core/bucket-settings.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import type { AuditEvent } from './audit/audit-events.ts'
@@ -142,28 +142,35 @@ export function bucketWithTrashOf(row: Row): BucketWithTrash {
   }
 }
 
+/** Of a row of `buckets`: that its deletion has not begun (bucket-removal.ts). The items of a deleted bucket are no longer found. */
+export const isNotDeleted = 'private < 2'
+
+/** Whether this is the name of a bucket whose deletion has begun. */
+export const isDeletedName = (name: string): boolean => name.endsWith('/deleted')
+
 export const findBucketNamed = (name: string): Query<NamedBucket | null> =>
   first(
     (row) => ({ ...bucketOf(row), id: bucketIdOf(row, bucketColumnCount) }),
-    `SELECT ${bucketColumns}, id FROM buckets WHERE name = $1 AND id > 0`,
+    `SELECT ${bucketColumns}, id FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted}`,
     name,
   )
 
 /** The id of the bucket, which cannot be deleted until the end of the transaction; null if there is no such bucket. */
 export const findBucket = (name: string): Query<BucketId | null> =>
-  first(readId, 'SELECT id FROM buckets WHERE name = $1 AND id > 0 FOR KEY SHARE', name)
+  first(readId, `SELECT id FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted} FOR KEY SHARE`, name)
 
 const readId = (row: Row): BucketId => bucketIdOf(row, 0)
 
 // The id of a deleted bucket is not reused: with it, a cached page of the old bucket would be served for the new one.
 const insertion = {
-  sqlite: `INSERT INTO buckets (id, name, created_at)
+  sqlite: `INSERT INTO buckets (id, name, created_at, creation_key, creation)
     SELECT 1 + max(coalesce((SELECT max(id) FROM buckets), 0),
-      coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_bucket_id'), 0)), $1, $2
-    WHERE true ON CONFLICT (name) DO NOTHING RETURNING id`,
-  postgres:
-    'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id',
+      coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_bucket_id'), 0)), $1, $2, $3, $4
+    WHERE true ON CONFLICT DO NOTHING RETURNING id`,
+  postgres: `INSERT INTO buckets (name, created_at, creation_key, creation) VALUES ($1, $2, $3, $4)
+    ON CONFLICT DO NOTHING RETURNING id`,
 }
+
 /** Settings that are left out have their defaults. False if a bucket has this name. Waits for a transaction that is creating it. */
 export function* createBucket(
   name: string,
@@ -171,22 +178,43 @@ export function* createBucket(
   createdAt: number,
   by?: Actor,
 ): Work<boolean> {
-  const id = yield* first(readId, insertion, name, createdAt)
-  if (id === null) return false
-  yield* record(by, (by) => ({ ...settingsEvent(id, name, settings, by), action: 'bucket-create' }))
-  yield* setBucket(name, settings)
-  return true
+  return (yield* insertBucket(name, settings, createdAt, null, by)) !== null
 }
 
-/** Changes the given settings; false if there is no such bucket. */
-export function* setBucket(name: string, settings: Partial<BucketSettings>, by?: Actor): Work<boolean> {
+/** As createBucket, by a request with an idempotency key, unless that is null. Null if a bucket has this name or this key. */
+export function* insertBucket(
+  name: string,
+  settings: Partial<BucketSettings>,
+  createdAt: number,
+  creation: { readonly key: Uint8Array; readonly request: Uint8Array } | null,
+  by?: Actor,
+): Work<BucketId | null> {
+  const { key = null, request = null } = creation ?? {}
+  const id = yield* first(readId, insertion, name, createdAt, key, request)
+  if (id === null) return null
+  yield* record(by, (by) => ({ ...settingsEvent(id, name, settings, by), action: 'bucket-create' }))
+  yield* setBucket(name, settings)
+  return id
+}
+
+/**
+ * Changes the given settings; false if there is no such bucket. Throws Fault `precondition-failed` unless settingsTag of the bucket is `expected`, if
+ * that is given.
+ */
+export function* setBucket(
+  name: string,
+  settings: Partial<BucketSettings>,
+  by?: Actor,
+  expected: string | null = null,
+): Work<boolean> {
   const bucket = yield* first(
     (row) => ({ id: readId(row), current: readBucketSettings(row, 1) }),
-    `SELECT ${['id', ...settingColumns].join(', ')} FROM buckets WHERE name = $1 AND id > 0 FOR NO KEY UPDATE`,
+    `SELECT ${['id', ...settingColumns].join(', ')} FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted} FOR NO KEY UPDATE`,
     name,
   )
   if (bucket === null) return false
   const { id, current } = bucket
+  if (expected !== null && settingsTag(id, current) !== expected) throw settingsChanged()
   const changed = changedSettings(current, settings)
   const values = settingValues(changed)
   if (values.length === 0) return true
@@ -286,7 +314,7 @@ const ifAnyExpired = (amount: string): string => `CASE WHEN next_expiry <= $1 TH
 const bucketList = `SELECT ${bucketColumns}, ${ifAnyExpired(`${allExpired('count(*)', 'buckets.id')} - counted_items`)},
     ${ifAnyExpired(`${allExpired('sum(size)', 'buckets.id')} - counted_bytes + ${allExpired('sum(size)', '-buckets.id')}`)},
     ${trashColumns}, ${ifAnyExpired(allExpired('count(*)', '-buckets.id'))}, ${ifAnyExpired(allExpired('sum(size)', '-buckets.id'))}
-  FROM ${bucketsWithTrash} WHERE id > 0 ORDER BY name`
+  FROM ${bucketsWithTrash} WHERE id > 0 AND ${isNotDeleted} ORDER BY name`
 
 /** By name. The figures are exact; it takes a second for some hundred thousand expired items. */
 export const listBuckets = (): Query<BucketWithTrash[]> => all(bucketWithTrashOf, bucketList, Date.now())

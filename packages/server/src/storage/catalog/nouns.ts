@@ -2,6 +2,8 @@ import * as keys from './access/keys.ts'
 import * as tokens from './access/tokens.ts'
 import { addedBy } from './audit/audit-events.ts'
 import * as auditLog from './audit/audit-log.ts'
+import * as bucketCreation from './bucket-creation.ts'
+import * as bucketList from './bucket-list.ts'
 import * as bucketRemoval from './bucket-removal.ts'
 import * as buckets from './buckets.ts'
 import type { BucketKey, DeclaredChange, OperationsOf, ResultOf, Tables } from './declarations.ts'
@@ -21,6 +23,8 @@ import * as uploads from './uploads.ts'
 /** The files that declare operations of the catalog. */
 const nouns = {
   auditLog,
+  bucketCreation,
+  bucketList,
   bucketRemoval,
   buckets,
   feed,

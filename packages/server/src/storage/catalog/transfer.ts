@@ -4,7 +4,7 @@ import { listKeys, replaceKeys, type SigningKey } from './access/keys.ts'
 import { transferLimits } from './access/token-limits.ts'
 import { readToken, type TokenRecord } from './access/tokens.ts'
 import { eventColumnCount, eventColumns } from './audit/audit-events.ts'
-import { readBucketSettings, settingColumns, settingValues } from './buckets.ts'
+import { isDeletedName, readBucketSettings, settingColumns, settingValues } from './buckets.ts'
 import { bucketIds, correctBucket } from './checks/bucket-counters.ts'
 import { listTransferredWebhooks, replaceWebhooks, type TransferredWebhook } from './feed/webhooks.ts'
 import { itemColumnCount, itemColumns } from './items/item-columns.ts'
@@ -16,6 +16,7 @@ import {
   all,
   bucketIdOf,
   bytes,
+  bytesOrNull,
   change,
   type EngineName,
   eachEngine,
@@ -39,6 +40,8 @@ interface TransferredBucket extends BucketSettings {
   readonly createdAt: number
   readonly revision: number
   readonly nextSeq: number
+  /** The columns `creation_key` and `creation`. */
+  readonly creation: readonly [Uint8Array | null, Uint8Array | null]
 }
 
 interface TransferredToken extends Omit<TokenRecord, 'bucket'> {
@@ -163,7 +166,16 @@ export const movedKey = 'moved'
 const eventsPerBatch = 1_000
 const requestsPerBatch = 500
 
-const bucketColumns = ['id', 'name', 'created_at', 'revision', 'next_seq', ...settingColumns]
+const bucketColumns = [
+  'id',
+  'name',
+  'created_at',
+  'revision',
+  'next_seq',
+  ...settingColumns,
+  'creation_key',
+  'creation',
+]
 
 const readBucket = (row: Row): TransferredBucket => ({
   id: bucketIdOf(row, 0),
@@ -172,6 +184,7 @@ const readBucket = (row: Row): TransferredBucket => ({
   revision: integer(row, 3),
   nextSeq: integer(row, 4),
   ...readBucketSettings(row, 5),
+  creation: [bytesOrNull(row, 5 + settingColumns.length), bytesOrNull(row, 6 + settingColumns.length)],
 })
 
 const listBuckets = (): Query<TransferredBucket[]> =>
@@ -374,7 +387,10 @@ function* beginTransfer(state: string, buckets: readonly TransferredBucket[]): W
     yield* change(
       bucketInsertion,
       ...[bucket.id, bucket.name, bucket.createdAt, bucket.revision, bucket.nextSeq],
-      ...settingValues(bucket).map(({ value }) => value),
+      ...settingValues(bucket).map(({ column, value }) =>
+        column === 'private' && isDeletedName(bucket.name) ? 2 : value,
+      ),
+      ...bucket.creation,
     )
   return yield* first(
     (row) => ({ bucketId: bucketIdOf(row, 0), seq: integer(row, 1) }),

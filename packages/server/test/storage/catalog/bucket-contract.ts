@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { settingsTag } from '../../../src/core/bucket-settings.ts'
+import { bucketOrders } from '../../../src/core/queries.ts'
+import type { BucketPlace } from '../../../src/storage/catalog/bucket-list.ts'
+import type { TokenId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { hashOf, inBlobStore, newBucket, newItem, newItems, newToken, newUpload } from './samples.ts'
+
+const lease = { owner: 'first', lifetime: 30_000 }
 
 /** The behaviour of every catalog engine when buckets are created and deleted. */
 export function describeBuckets(engine: string, fresh: Fresh): void {
@@ -100,6 +106,180 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await catalog.findGrant(hashOf('b'))).toBeNull()
       expect((await catalog.listBuckets()).map(({ name }) => name)).toEqual(['kept'])
       expect(await catalog.page(kept, 1)).toMatchObject({ total: 2 })
+    })
+
+    test('BK10 a deleted bucket is gone at once for every process, and its name is free', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const [id, kept] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'kept')]
+      const [item, trashed, shown] = [newItem(), newItem(), newItem()]
+      await catalog.setBucket('b', { trashDays: 1 })
+      await catalog.addItems(id, inBlobStore([item, trashed]))
+      await catalog.addItems(kept, inBlobStore([shown]))
+      await catalog.removeItems(id, [trashed.id], undefined, Date.now())
+      const upload = newUpload(id, { length: 5 })
+      await catalog.createUpload(upload)
+      const user = newToken('user', { bucket: 'b', id: 'usr_000000000001' as TokenId })
+      await catalog.addUser(user, null)
+      expect(await other.servability([item.id, shown.id])).toEqual(['servable', 'servable'])
+      expect(await other.findGrant(hashOf('b'))).toMatchObject({ revokedAt: null })
+
+      expect(await catalog.deleteBucket('b', false, 7, lease)).toBe('has-items')
+      expect(await catalog.deleteBucket('nobody', true, 7, lease)).toBeNull()
+      expect(await other.findBucketNamed('b')).toMatchObject({ items: 1 })
+      expect(await catalog.deleteBucket('b', true, 7, lease)).toBe(id)
+
+      expect(await other.findGrant(hashOf('b'))).toMatchObject({ revokedAt: 7 })
+      expect(await other.findGrant(hashOf('user'))).toBeNull()
+      expect(await other.item(item.id)).toBeNull()
+      expect(await other.servability([item.id, shown.id])).toEqual(['not', 'servable'])
+      expect(await other.findBucketNamed('b')).toBeNull()
+      expect(await other.findListedBucket('b')).toBeNull()
+      expect((await other.listBuckets()).map(({ name }) => name)).toEqual(['kept'])
+      expect((await other.listTokens()).map(({ bucket }) => bucket)).toEqual(['kept'])
+      const late = { code: 'token-revoked' }
+      await expect(other.addItems(id, inBlobStore([newItem()]))).rejects.toMatchObject(late)
+      await expect(other.createUpload(newUpload(id))).rejects.toMatchObject(late)
+      await expect(
+        other.finishUpload(upload.id, { ...inBlobStore([newItem()])[0]!, size: 5 }, 9),
+      ).rejects.toMatchObject(late)
+      await expect(other.restoreItems(id, [trashed.id], undefined, 0)).rejects.toMatchObject(late)
+      expect(await other.setBucket(`${id}/deleted`, { trashDays: 2 })).toBe(false)
+      expect(await other.deleteBucket('b', true, 8, lease)).toBeNull()
+
+      const again = await newBucket(other, 'b', 'again')
+      expect(again).not.toBe(id)
+      await other.addUser({ ...user, id: 'usr_000000000002' as TokenId }, null)
+      expect(await other.findGrant(hashOf('user'))).toMatchObject({ bucketId: again })
+      await other.addItems(again, inBlobStore([newItem()]))
+
+      for (const left of await other.uploadsOf(id)) await other.removeUpload(left.id)
+      while (!(await other.deleteBucketChunk(id, 1, 9)).isDeleted);
+      expect((await catalog.listTombstones()).toSorted()).toEqual([item.id, trashed.id].toSorted())
+      expect(await catalog.deletedBucketAfter(0)).toBeNull()
+      expect(await catalog.page(again, 1)).toMatchObject({ total: 1 })
+      expect(await catalog.page(kept, 1)).toMatchObject({ total: 1 })
+    })
+
+    test('BK10 a bucket without items is deleted; items that have expired do not count', async () => {
+      const catalog = await openOne(fresh)
+      const id = await newBucket(catalog, 'b')
+      await catalog.addItems(id, inBlobStore([newItem({ expiresAt: Date.now() - 1 })]))
+      expect(await catalog.deleteBucket('b', false, 1, lease)).toBe(id)
+    })
+
+    test('BK11 of several processes, one removes what a deleted bucket held, and another one goes on if it ends', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const id = await newBucket(catalog, 'b')
+      expect(await catalog.claimDeletion(id, lease)).toBe(false)
+      await catalog.deleteBucket('b', true, 1, lease)
+      expect(await other.deletedBucketAfter(0)).toBe(id)
+      expect(await other.deletedBucketAfter(id)).toBeNull()
+      const second = { owner: 'second', lifetime: 30_000 }
+      expect(await other.claimDeletion(id, second)).toBe(false)
+      expect(await catalog.claimDeletion(id, { ...lease, lifetime: -1 })).toBe(true)
+      expect(await other.claimDeletion(id, second)).toBe(true)
+      expect(await catalog.claimDeletion(id, lease)).toBe(false)
+      expect(await other.deleteBucketChunk(id, 10, 1)).toMatchObject({ isDeleted: true })
+      expect(await other.claimDeletion(id, second)).toBe(false)
+    })
+
+    test('BK5 a bucket is created once for a key, with its first token', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const request = (name: string, nonce: string) => ({
+        ...{ name, settings: { maxItems: 5, isPrivate: true }, createdAt: 3, token: newToken(nonce) },
+        creation: { key: hashOf('key'), fingerprint: hashOf(name), nonce: hashOf(nonce) },
+      })
+      const created = await Promise.all(
+        [catalog, other, catalog, other].map((one, index) => one.createNewBucket(request('b', `n${index}`))),
+      )
+      expect(new Set(created.map((one) => one?.id)).size).toBe(1)
+      const tokens = await catalog.listTokens('b')
+      expect(tokens).toHaveLength(1)
+      for (const one of created) expect(one?.nonce).toEqual(hashOf(tokens[0]!.id))
+      await expect(other.createNewBucket(request('c', 'n'))).rejects.toMatchObject({
+        code: 'idempotency-key-reused',
+      })
+      expect(await other.findBucketNamed('c')).toBeNull()
+      const plain = { ...request('b', 'x'), creation: null }
+      expect(await other.createNewBucket(plain)).toBeNull()
+      expect(await other.createNewBucket({ ...plain, name: 'd' })).toMatchObject({ nonce: null })
+      expect(await other.findListedBucket('b')).toMatchObject({ maxItems: 5, isPrivate: true, createdAt: 3 })
+      await catalog.deleteBucket('b', false, 1, lease)
+      expect((await catalog.createNewBucket(request('b', 'last')))?.nonce).toEqual(hashOf('last'))
+    })
+
+    test('BK7 settings are changed only if they are the expected ones', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const id = await newBucket(catalog, 'b')
+      const tagOf = async () => settingsTag(id, (await other.findBucketNamed('b'))!)
+      const first = await tagOf()
+      const results = await Promise.allSettled(
+        [catalog, other, catalog, other].map((one, index) =>
+          one.setBucket('b', { maxItems: 10 + index }, undefined, first),
+        ),
+      )
+      expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
+        reason: { code: 'precondition-failed' },
+      })
+      expect(await other.setBucket('b', { maxItems: null }, undefined, await tagOf())).toBe(true)
+      expect(await tagOf()).toBe(first)
+    })
+
+    test('BK2 lists have every bucket once, in each order, with the totals of one state', async () => {
+      const catalog = await openOne(fresh)
+      expect(await catalog.listBucketsAfter({ order: 'bytes', prefix: '' }, null, 5)).toEqual({
+        totals: { buckets: 0, items: 0, bytes: 0 },
+        rows: [],
+      })
+      const names = ['b', 'a-1', 'a-2', 'a', 'zz', 'a1']
+      for (const [index, name] of names.entries()) {
+        const id = await newBucket(catalog, name)
+        await catalog.setBucket(name, { trashDays: 1 })
+        const items = Array.from({ length: index % 3 }, () => newItem({ size: 10 * index }))
+        await catalog.addItems(id, inBlobStore(items))
+        if (index === 5) await catalog.removeItems(id, [items[0]!.id], undefined, Date.now())
+      }
+      await catalog.deleteBucket('zz', true, 1, lease)
+      const expected = (await catalog.listBuckets()).map(({ name, items, bytes, trash }) => ({
+        name,
+        items,
+        bytes,
+        trash,
+      }))
+      for (const prefix of ['', 'a', 'a-', 'none']) {
+        const selected = expected.filter(({ name }) => name.startsWith(prefix))
+        for (const order of bucketOrders) {
+          const seen = []
+          let after: BucketPlace | null = null
+          for (;;) {
+            const { rows, totals } = await catalog.listBucketsAfter({ order, prefix }, after, 2)
+            expect(totals).toEqual({
+              buckets: selected.length,
+              items: selected.reduce((sum, { items }) => sum + items, 0),
+              bytes: selected.reduce((sum, { bytes }) => sum + bytes, 0),
+            })
+            for (const { bucket } of rows) seen.push(bucket)
+            if (rows.length < 2) break
+            after = rows.at(-1)!.place
+          }
+          const facts = seen.map(({ name, items, bytes, trash }) => ({ name, items, bytes, trash }))
+          const byName = facts.toSorted((one, next) => (one.name < next.name ? -1 : 1))
+          expect(byName).toEqual(selected)
+          const keys = seen.map(({ id, name, items, bytes }) =>
+            order.startsWith('name')
+              ? name
+              : order.startsWith('items')
+                ? items
+                : order.startsWith('bytes')
+                  ? bytes
+                  : id,
+          )
+          const isDescending = /^(?:items|bytes)$|-desc$/.test(order)
+          const sorted = keys.toSorted((one, next) => (one < next ? -1 : one > next ? 1 : 0))
+          expect(keys).toEqual(isDescending ? sorted.reverse() : sorted)
+        }
+      }
     })
 
     test('Q5 changes to a deleted bucket are refused, and its id is never reused', async () => {

@@ -8,6 +8,7 @@ import type { BucketId, IdempotentRequest, NewItem, TokenId } from '../../../src
 import { hashOf, inBlobStore, newItem, newToken, newUpload, withBytes } from './samples.ts'
 
 const day = 86_400_000
+const lease = { owner: 'owner', lifetime: 30_000 }
 /** The time of the sample and its changes. */
 const now = 1_790_000_000_000
 
@@ -115,6 +116,21 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
   expireItems: (catalog) => catalog.expireItems(bucketId, now),
   purgeItems: (catalog, { trashed }) => catalog.purgeItems(bucketId, idsOf(trashed)),
   deleteBucketChunk: (catalog) => catalog.deleteBucketChunk(doomed, 100, now),
+  deleteBucket: (catalog) => catalog.deleteBucket('doomed', true, now, lease),
+  claimDeletion: async (catalog) => {
+    await catalog.deleteBucketChunk(doomed, 1, now)
+    await catalog.claimDeletion(doomed, lease)
+  },
+  createNewBucket: (catalog) =>
+    catalog.createNewBucket({
+      ...{
+        name: 'created',
+        settings: { trashDays: 1 },
+        createdAt: now,
+        token: newToken('first', { limits }),
+      },
+      creation: { key: hashOf('key'), fingerprint: hashOf('fingerprint'), nonce: hashOf('nonce') },
+    }),
   createBucket: (catalog) => catalog.createBucket('new', { trashDays: 1 }, now),
   setBucket: (catalog) => catalog.setBucket('b', { isPrivate: true, maxItems: 1_000 }),
   addToken: (catalog) => catalog.addToken(newToken('new', { bucket: 'new', limits })),

@@ -70,10 +70,10 @@ export const newToken = (name: string, fields: Partial<NewToken> = {}): NewToken
   ...fields,
 })
 
-/** Creates a bucket with a token of the same name. Returns the id of the bucket. */
-export async function newBucket(catalog: Catalog, name: string): Promise<BucketId> {
-  await catalog.addToken(newToken(name, { bucket: name }))
-  const grant = await catalog.findGrant(hashOf(name))
+/** Creates a bucket with a token, by default of the same name. Returns the id of the bucket. */
+export async function newBucket(catalog: Catalog, name: string, token = name): Promise<BucketId> {
+  await catalog.addToken(newToken(token, { bucket: name }))
+  const grant = await catalog.findGrant(hashOf(token))
   if (!grant) throw new Error('a token that was just added is unknown')
   return grant.bucketId
 }

@@ -2,7 +2,7 @@ import { tokenRevoked } from '../../../core/faults.ts'
 import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../../core/quotas.ts'
 import { type Actor, isScope, type Scope } from '../../../core/token-rules.ts'
 import type { AuditEvent } from '../audit/audit-events.ts'
-import { createBucket, expiredColumn, findBucket, readRemoval } from '../buckets.ts'
+import { createBucket, expiredColumn, findBucket, isNotDeleted, readRemoval } from '../buckets.ts'
 import { auditedChangesOf, changesOf, ofBucket, ofBucketNamed } from '../declarations.ts'
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from '../records.ts'
 import {
@@ -141,7 +141,8 @@ const ofNewUser: typeof ofToken = {
   ...{ revokedAt: 'NULL', lastUsedAt: 'NULL', limitsId: 'NULL', limits: 'NULL' },
 }
 const newUserRow = eachEngine(
-  (engine) => `SELECT ${granted(engine, '$2', ofNewUser).text} FROM buckets WHERE name = $1 AND id > 0`,
+  (engine) =>
+    `SELECT ${granted(engine, '$2', ofNewUser).text} FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted}`,
 )
 
 /** Reads token, bucket's name, name, scopes, creation, expiry, last use, revocation, note, and of its limits the id, the text and the counters. */
@@ -183,7 +184,7 @@ export const tokensAfter = (bucketId: BucketId, after: TokenId | null, limit: nu
 export function listTokens(bucket?: string): Query<TokenRecord[]> {
   const order = 'ORDER BY tokens.created_at, tokens.number'
   return bucket === undefined
-    ? all(readToken, `${tokenRows} ${order}`)
+    ? all(readToken, `${tokenRows} WHERE ${isNotDeleted} ${order}`)
     : all(readToken, `${tokenRows} WHERE buckets.name = $1 ${order}`, bucket)
 }
 
@@ -196,7 +197,12 @@ const insertedValues = (bucketId: BucketId, token: GrantedToken) => {
   return [id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, note, limitedBy]
 }
 
-function* insertToken(bucketId: BucketId, token: GrantedToken, by: Actor | undefined): Work<undefined> {
+/** Adds a token of a bucket, which the transaction has locked. */
+export function* insertToken(
+  bucketId: BucketId,
+  token: GrantedToken,
+  by: Actor | undefined,
+): Work<undefined> {
   yield* change(insertion, ...insertedValues(bucketId, token))
   const { id, limits = null } = token
   if (limits !== null) yield* insertLimits(id, bucketId, limits)

@@ -137,7 +137,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
     key: ['id'],
     columns: {
       id: bucket,
-      name: shape(/^(?:[a-z0-9-]{1,63}|\d+\/trash)$/),
+      name: shape(/^(?:[a-z0-9-]{1,63}|\d+\/(?:trash|deleted))$/),
       created_at: time,
       revision: integer(),
       total: counter,
@@ -148,7 +148,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       reserved_items: counter,
       reserved_bytes: counter,
       trash_days: int4(),
-      private: flag,
+      private: integer(0, 2),
       signed_pages: flag,
       remove_metadata: integer(0, 2),
       item_days: optional(integer(1, maxDays)),
@@ -159,12 +159,16 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       counted_seq: integer(-1),
       counted_items: counter,
       counted_bytes: counter,
+      creation_key: optional(bytes(32, 32)),
+      creation: optional(bytes(64, 64)),
     },
     references: {
       // Of a trash. Its name has the number of its bucket, which no other bucket has.
       id: `buckets.id > 0 OR (EXISTS (SELECT 1 FROM buckets AS home WHERE home.id = -buckets.id)
         AND name = CAST(-buckets.id AS text) || '/trash')`,
-      name: "buckets.id < 0 OR name NOT LIKE '%/trash'",
+      name: `buckets.id < 0 OR (name NOT LIKE '%/trash'
+        AND (name NOT LIKE '%/deleted' OR name = CAST(buckets.id AS text) || '/deleted'))`,
+      private: "(private = 2) = (name LIKE '%/deleted')",
       changes_start: 'changes_start <= revision',
       renewed: 'renewed <= revision',
     },

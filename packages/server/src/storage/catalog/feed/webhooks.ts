@@ -8,6 +8,7 @@ import {
   webhookStates,
 } from '../../../core/webhook-rules.ts'
 import type { AuditAction, AuditEvent } from '../audit/audit-events.ts'
+import { isNotDeleted } from '../buckets.ts'
 import { auditedChangesOf } from '../declarations.ts'
 import type { BucketId } from '../records.ts'
 import {
@@ -88,7 +89,7 @@ const columns = `webhooks.id, webhooks.bucket_id, buckets.name, url, kinds, batc
 export const noFailures =
   'pending = NULL, failing_since = NULL, failures = 0, next_attempt = NULL, attempted_at = NULL, failing_for = 0'
 
-const source = 'webhooks JOIN buckets ON buckets.id = webhooks.bucket_id'
+const source = `webhooks JOIN buckets ON buckets.id = webhooks.bucket_id AND ${isNotDeleted}`
 
 const readWebhook = (row: Row): Webhook => ({
   id: webhookIdOf(row, 0),
@@ -139,7 +140,7 @@ export function* addWebhook(
   by?: Actor,
 ): Work<undefined> {
   // The lock makes changes of the items wait, and another request that adds a webhook.
-  const lock = 'SELECT 1 FROM buckets WHERE id = $1 AND id > 0 FOR NO KEY UPDATE'
+  const lock = `SELECT 1 FROM buckets WHERE id = $1 AND id > 0 AND ${isNotDeleted} FOR NO KEY UPDATE`
   if ((yield* first(() => true, lock, bucketId)) === null) throw bucketDeleted()
   const end = yield* readChanges(bucketId, 'now', 0)
   const count = yield* first(

@@ -134,7 +134,7 @@ export const readItemRow = (row: Row): ItemRows['rows'][number] => ({
   item: readItemDetails(row),
 })
 
-/** 1 if the bucket of a row of `items` is private. An item without a bucket is not public. */
+/** Of the bucket of a row of `items`: 1 if it is private, 2 if it is deleted. An item without a bucket is not public. */
 export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
 
 const isDamaged = 'CAST(EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) AS int)'
@@ -147,13 +147,20 @@ const placed = selectColumns(
 export const placedItemColumns = `items.${itemColumns}, ${placed.text}`
 
 /** Reads `placedItemColumns`. */
-export const readItem = (row: Row): Item => ({
+const readItem = (row: Row): Item => ({
   ...readItemDetails(row),
   bucketId: bucketIdOf(row, placed.at.bucketId),
   isDamaged: integer(row, placed.at.isDamaged) === 1,
   contentId: row[placed.at.contentId] === null ? null : contentIdOf(row, placed.at.contentId),
   isPrivate: integer(row, placed.at.isPrivate) === 1,
 })
+
+/** Reads `placedItemColumns`. Null for an item that has expired, or whose bucket is deleted. */
+export function readLiveItem(row: Row): Item | null {
+  if (integer(row, placed.at.isPrivate) === 2) return null
+  const item = readItem(row)
+  return item.expiresAt == null || item.expiresAt > Date.now() ? item : null
+}
 
 /** The items of a request with a key in JSON, with hashes in hexadecimal digits. They are stored there because they may be deleted before a retry. */
 export const serializeItems = (items: readonly NewItem[]): string =>

@@ -206,10 +206,6 @@ export function* setPreview(
 /** True for items that have not expired at `now`, a parameter. */
 export const isLive = (now: string): string => `coalesce(item_expires_at > ${now}, true)`
 
-/** Null for an item that has expired. */
-export const unlessExpired = (item: Item): Item | null =>
-  item.expiresAt == null || item.expiresAt > Date.now() ? item : null
-
 /** The items of the first request with the key; null if the key is new or expired. Throws Fault `idempotency-key-reused`. */
 export function* findRepeated({
   tokenId,

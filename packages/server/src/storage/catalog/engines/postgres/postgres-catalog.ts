@@ -6,8 +6,7 @@ import { grantColumns, readGrant } from '../../access/tokens.ts'
 import { bucketColumns, expiredOfBucket, hasManyExpired, liveBucketOf } from '../../buckets.ts'
 import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../../catalog.ts'
 import { bucketRevisions } from '../../feed/feed.ts'
-import { isPrivateColumn, placedItemColumns, readItem } from '../../items/item-rows.ts'
-import { unlessExpired } from '../../items/items.ts'
+import { isPrivateColumn, placedItemColumns, readLiveItem } from '../../items/item-rows.ts'
 import {
   createSearchQueue,
   isLongSearch,
@@ -217,7 +216,7 @@ function createHotReads(parts: Reads): HotReads {
       concurrency: 2,
       limit: 64,
       identify: (id) => id,
-      readAll: (ids) => readEach(ids.length, null, (row) => unlessExpired(readItem(row)), run(itemRows, ids)),
+      readAll: (ids) => readEach(ids.length, null, readLiveItem, run(itemRows, ids)),
     }),
     buckets: createBatchedReads({
       concurrency: 1,
@@ -240,6 +239,9 @@ function createHotReads(parts: Reads): HotReads {
   }
 }
 
+/** What the values of `private` of a bucket say about its items. */
+const bucketStates = [null, 'private', 'not'] as const
+
 /** As ItemReads.servability. */
 async function readServability(run: Run, ids: readonly ItemId[]): Promise<readonly Servability[]> {
   if (ids.length === 0) return []
@@ -249,7 +251,10 @@ async function readServability(run: Run, ids: readonly ItemId[]): Promise<readon
     WHERE bucket_id > 0 AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)`,
     ...[ids, Date.now()],
   )
-  const stateOf = (row: Row) => (integer(row, 2) === 1 ? 'private' : row[1] === null ? 'servable' : 'renamed')
+  const stateOf = (row: Row) => {
+    const ofBucket = bucketStates[integer(row, 2)] ?? null
+    return ofBucket ?? (row[1] === null ? 'servable' : 'renamed')
+  }
   const found = new Map(rows.map((row) => [text(row, 0), stateOf(row)] as const))
   return ids.map((id) => found.get(id) ?? 'not')
 }

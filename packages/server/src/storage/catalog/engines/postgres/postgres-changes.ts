@@ -3,7 +3,7 @@ import type { ItemId } from '../../../../core/ids.ts'
 import { type Amount, requireWithinQuota } from '../../../../core/quotas.ts'
 import { isPictured } from '../../../../core/variants.ts'
 import { uploadEvents } from '../../audit/audit-events.ts'
-import { bucketColumnCount, bucketColumns, bucketOf } from '../../buckets.ts'
+import { bucketColumnCount, bucketColumns, bucketOf, isNotDeleted } from '../../buckets.ts'
 import { enterCounts, leaveCounts } from '../../items/expired-items.ts'
 import { refreshNames } from '../../items/item-names.ts'
 import { isLive } from '../../items/items.ts'
@@ -28,7 +28,7 @@ const engineOf = (transaction: Transaction): EngineChanges => {
     record: (events) => recordEvents(session, events),
     requireRoom: buckets.requireRoom,
     requireReserved(bucketId, reserved) {
-      const bucket = buckets.get(bucketId)
+      const bucket = buckets.getKept(bucketId)
       requireWithinQuota(bucket, bucket, reserved)
     },
     async reserve(bucketId, { items, bytes }) {
@@ -82,7 +82,7 @@ function appendItems(
   if (added.length === 0) return Promise.resolve()
   const { session, buckets } = transaction
   // Throws if the bucket was deleted.
-  buckets.get(bucketId)
+  buckets.getKept(bucketId)
   const events = uploadEvents(bucketId, added)
   const appended = session.run(appendStatement, ...appendValues(bucketId, added))
   const recorded = recordEvents(session, events)
@@ -257,6 +257,8 @@ export interface LockedBuckets {
   has(id: BucketId): boolean
   /** Throws Fault `token-revoked` if there is no such bucket. */
   get(id: BucketId): Bucket
+  /** As get. Throws for a bucket that is deleted and not removed yet too. */
+  getKept(id: BucketId): Bucket
   /** Requires that the items, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
   requireRoom(id: BucketId, more: Amount): void
   /** Records a change that the transaction makes. */
@@ -279,13 +281,16 @@ export async function lockBuckets(
   { ids, uploads, names }: BucketKeys,
 ): Promise<LockedBuckets> {
   const rows = await session.run(
-    `SELECT ${bucketColumns}, id FROM buckets WHERE id = ANY ($1::int8[]
+    `SELECT ${bucketColumns}, id, ${isNotDeleted} FROM buckets WHERE id = ANY ($1::int8[]
       || ARRAY(SELECT bucket_id FROM uploads WHERE id = ANY ($2::text[]))
       || ARRAY(SELECT id FROM buckets WHERE name = ANY ($3::text[])))
     ORDER BY id FOR UPDATE`,
     ids,
     uploads,
     names,
+  )
+  const deleted = new Set(
+    rows.filter((row) => row[bucketColumnCount + 1] === false).map((row) => integer(row, bucketColumnCount)),
   )
   let states = new Map(rows.map((row) => [integer(row, bucketColumnCount) as BucketId, bucketOf(row)]))
 
@@ -294,11 +299,16 @@ export async function lockBuckets(
     if (!bucket) throw bucketDeleted()
     return bucket
   }
+  const getKept = (id: BucketId): Bucket => {
+    if (deleted.has(id)) throw bucketDeleted()
+    return get(id)
+  }
   return {
     has: (id) => states.has(id),
     get,
+    getKept,
     requireRoom(id, more) {
-      const bucket = get(id)
+      const bucket = getKept(id)
       const { items, bytes, reservedItems, reservedBytes } = bucket
       requireWithinQuota(bucket, { items: items + reservedItems, bytes: bytes + reservedBytes }, more)
     },

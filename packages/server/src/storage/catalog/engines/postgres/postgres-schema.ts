@@ -42,8 +42,16 @@ CREATE TABLE buckets (
   counted_expiry int8 NOT NULL DEFAULT -1,
   counted_seq int8 NOT NULL DEFAULT -1,
   counted_items int8 NOT NULL DEFAULT 0 CHECK (counted_items >= 0),
-  counted_bytes int8 NOT NULL DEFAULT 0 CHECK (counted_bytes >= 0)
+  counted_bytes int8 NOT NULL DEFAULT 0 CHECK (counted_bytes >= 0),
+  creation_key bytea,
+  creation bytea
 ) WITH (fillfactor = 25);
+
+-- private is 2 of a bucket that is deleted, until what it held is removed (catalog/bucket-removal.ts).
+CREATE INDEX buckets_deleted ON buckets (id) WHERE private = 2;
+
+-- The request with an idempotency key that created the bucket (catalog/bucket-creation.ts).
+CREATE UNIQUE INDEX buckets_by_creation ON buckets (creation_key) WHERE creation_key IS NOT NULL;
 
 -- The tokens of the service, and the users of an issuer, whose ids begin with usr_: the next request of a user whose row is missing adds one, so the row of
 -- a revoked user stays. replaced_by is the id of the token that replaced this one: a token has one successor at most. The rows that

@@ -13,8 +13,8 @@ import { bucketRevisions } from '../../feed/feed.ts'
 import { createFeedBell } from '../../feed/feed-bell.ts'
 import { readFromPosition } from '../../items/expired-items.ts'
 import { itemColumns } from '../../items/item-columns.ts'
-import { isPrivateColumn, placedItemColumns, readItem, readItemDetails } from '../../items/item-rows.ts'
-import { isLive, unlessExpired } from '../../items/items.ts'
+import { isPrivateColumn, placedItemColumns, readItemDetails, readLiveItem } from '../../items/item-rows.ts'
+import { isLive } from '../../items/items.ts'
 import { isLongSearch, searchFirst, searchItems } from '../../lists/item-searches.ts'
 import type {
   Bucket,
@@ -316,7 +316,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
 
     item(id) {
       const row = one(item, id)
-      return row && unlessExpired(readItem(row))
+      return row && readLiveItem(row)
     },
 
     bucket(id) {
@@ -338,8 +338,9 @@ interface State {
 export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) => Servability[] {
   // Reads no row of `items`, only its indexes.
   const state = db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) THEN 0
-    WHEN ${isPrivateColumn} = 1 THEN 3
-    WHEN EXISTS (SELECT 1 FROM items INDEXED BY items_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END,
+    ELSE CASE ${isPrivateColumn} WHEN 1 THEN 3 WHEN 2 THEN 0
+    ELSE CASE WHEN EXISTS (SELECT 1 FROM items INDEXED BY items_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END
+    END END,
     (SELECT item_expires_at FROM items INDEXED BY items_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL)
     FROM items WHERE id = ?1 AND bucket_id > 0`)
   const inSnapshot = prepareSnapshots(db).run

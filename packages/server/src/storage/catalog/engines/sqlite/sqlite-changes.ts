@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../../../core/faults.ts'
 import { requireWithinQuota } from '../../../../core/quotas.ts'
-import { bucketColumns, bucketOf } from '../../buckets.ts'
+import { bucketColumns, bucketOf, isNotDeleted } from '../../buckets.ts'
 import { enterCounts, type LeavingRow } from '../../items/expired-items.ts'
 import { isLive } from '../../items/items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../../items/labels.ts'
@@ -174,7 +174,7 @@ function prepareTrash(
 type Quotas = Pick<EngineChanges, 'requireRoom' | 'requireReserved' | 'reserve'>
 
 function prepareQuotas(db: DatabaseSync): Quotas {
-  const select = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ?`)
+  const select = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ? AND ${isNotDeleted}`)
   const reserve = db.prepare(`UPDATE buckets
     SET reserved_items = reserved_items + ?, reserved_bytes = reserved_bytes + ? WHERE id = ?`)
 
