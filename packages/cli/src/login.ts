@@ -67,7 +67,7 @@ Options:
       known.set(profile, { url: settings.url, token: settings.token })
       const path = writeProfiles(known)
       report(
-        `Signed in to the bucket "${bucket}" of ${settings.url} (${scopes.join(', ')}; expires: ${expires_at ?? 'never'}).`,
+        `Signed in to ${bucket === null ? 'all buckets' : `the bucket "${bucket}"`} of ${settings.url} (${scopes.join(', ')}; expires: ${expires_at ?? 'never'}).`,
         `Stored as the profile "${profile}" in ${path}.`,
       )
     })
@@ -143,7 +143,7 @@ Options:
       ['service', url],
       ['token', token.id],
       ['name', token.name || '(none)'],
-      ['bucket', token.bucket],
+      ['bucket', token.bucket ?? '(all)'],
       ['scopes', token.scopes.join(', ')],
       ['created', token.created_at],
       ['expires', token.expires_at ?? 'never'],

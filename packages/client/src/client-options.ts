@@ -38,6 +38,8 @@ export interface ClientOptions {
    * client calls it before each request. An error that it throws rejects the call. The token is sent only to the origin of `url`.
    */
   readonly token: string | (() => string | Promise<string>)
+  /** The name of the bucket, for a token of the service. A token of a bucket needs none. */
+  readonly bucket?: string | undefined
   /** How calls that fail temporarily are retried. */
   readonly retry?: RetryOptions | undefined
   /**
@@ -54,12 +56,14 @@ export function sendSettings(options: ClientOptions): SendSettings {
   // For callers without types.
   if (typeof options !== 'object' || options === null)
     throw new TypeError('createClient takes { url, token }: the URL of the service and a bearer token')
-  const { url, token, retry, timeout = 60_000, fetch } = options
+  const { url, token, bucket, retry, timeout = 60_000, fetch } = options
   const source = typeof token === 'function' ? token : () => token
   if (typeof token !== 'function') requireToken(token)
   if (!(timeout > 0)) throw new TypeError('timeout must be milliseconds above 0')
+  if (bucket !== undefined && !/^[!-~]+$/.test(bucket))
+    throw new TypeError('bucket must be the name of a bucket')
   return {
-    credential: { token: source, origin: httpUrl(url, 'url').origin },
+    credential: { token: source, bucket, origin: httpUrl(url, 'url').origin },
     retry: retryPolicy(retry),
     timeout,
     // Read for each call, so that a global fetch that is replaced later (by a tracer or a test) is used.

@@ -1,3 +1,4 @@
+export type { AuditActor, AuditEvent, EventOptions } from './audit-log.ts'
 export type { Bucket } from './bucket.ts'
 export type { Change, ChangesOptions } from './changes.ts'
 export type { Client } from './client.ts'
@@ -14,6 +15,7 @@ export {
   TimeoutError,
 } from './errors.ts'
 export type { ItemOptions } from './item-list.ts'
+export type { KeyManager, SigningKey } from './keys.ts'
 export type { LabelKey, LabelOptions, Labels, LabelValue } from './labels.ts'
 export type { Link, LinkOptions, Links } from './links.ts'
 export type {
@@ -30,6 +32,7 @@ export type {
 export type { CrawlOptions, Page, PageLink, TaggedPage } from './page.ts'
 export { localStorageResume, type ResumeStore } from './resume-store.ts'
 export type { RetryOptions } from './retry.ts'
+export { createServiceClient, type ServiceClient } from './service.ts'
 export type {
   CreatedToken,
   ManagedToken,

@@ -17,9 +17,10 @@ interface Request {
   readonly withToken?: boolean | undefined
 }
 
-/** The token, and the only origin that receives it. */
+/** The token and the bucket that it is for, and the only origin that receives them. */
 interface Credential {
   readonly token: () => string | Promise<string>
+  readonly bucket: string | undefined
   readonly origin: string
 }
 
@@ -127,6 +128,7 @@ async function exchange(
       const token = typeof current === 'string' ? current : await current
       requireToken(token)
       headers.set('authorization', `Bearer ${token}`)
+      if (credential.bucket !== undefined) headers.set('mediabucket-bucket', credential.bucket)
     }
     const redirect = trusted ? 'manual' : 'follow'
     const response = await transport({ method, url, headers, body, redirect }, timer)

@@ -34,8 +34,8 @@ export interface Token {
   readonly id: string
   /** Empty if it has none. */
   readonly name: string
-  /** The name of its bucket. */
-  readonly bucket: string
+  /** The name of its bucket; null for a token of the service. */
+  readonly bucket: string | null
   /** The permitted operations, such as `media:read`. */
   readonly scopes: readonly string[]
   /** RFC 3339, UTC. */
@@ -64,7 +64,7 @@ const limitsShape: Check<TokenLimits> = objectOf<TokenLimits>({
 const tokenMembers = {
   id: text,
   name: text,
-  bucket: text,
+  bucket: textOrNull,
   scopes: arrayOf(text),
   created_at: text,
   expires_at: textOrNull,
@@ -91,6 +91,7 @@ export const fetchToken = (
 
 /** The properties of a token of the bucket, as on the wire, and its last use; never the token itself. */
 export interface ManagedToken extends Token {
+  readonly bucket: string
   /** RFC 3339, UTC, accurate to an hour; null if the token was never used. */
   readonly last_used_at: string | null
   /** RFC 3339, UTC; null if the token is not revoked. */
@@ -99,6 +100,7 @@ export interface ManagedToken extends Token {
 
 /** A new token. Only its creation returns the token itself. */
 export interface CreatedToken extends Token {
+  readonly bucket: string
   readonly token: string
 }
 
@@ -162,10 +164,15 @@ export interface TokenManager {
 
 const managedShape: Check<ManagedToken> = objectOf<ManagedToken>({
   ...tokenMembers,
+  bucket: text,
   last_used_at: textOrNull,
   revoked_at: textOrNull,
 })
-const createdShape: Check<CreatedToken> = objectOf<CreatedToken>({ ...tokenMembers, token: text })
+const createdShape: Check<CreatedToken> = objectOf<CreatedToken>({
+  ...tokenMembers,
+  bucket: text,
+  token: text,
+})
 
 export function createTokenManager(settings: SendSettings, { tokens }: Endpoints): TokenManager {
   const urlOf = (id: string) => `${tokens}/${encodeURIComponent(id)}`

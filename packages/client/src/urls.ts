@@ -37,6 +37,8 @@ export interface Endpoints {
   readonly token: string
   readonly tokens: string
   readonly webhooks: string
+  readonly keys: string
+  readonly events: (parameters: URLSearchParams) => string
 }
 
 /**
@@ -69,6 +71,8 @@ export function endpointsOf(given: string | URL): Endpoints {
     token: `${base}/api/token`,
     tokens: `${base}/api/tokens`,
     webhooks: `${base}/api/webhooks`,
+    keys: `${base}/api/keys`,
+    events: (parameters) => `${base}/api/audit?${parameters}`,
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Client, Token } from '@mediabucket/client'
+import type { Client } from '@mediabucket/client'
 import type { ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
@@ -13,6 +13,7 @@ import type { Connection } from './service/connection.ts'
 import type { Edits } from './service/edits.ts'
 import type { FileAccess } from './service/file-access.ts'
 import type { MediaCache } from './service/media-cache.ts'
+import type { BucketToken } from './session/session.ts'
 import type { Notices } from './shell/notices.ts'
 import type { Placeholders } from './tiles/placeholders.ts'
 import type { ShownList } from './timeline/shown-list.ts'
@@ -23,7 +24,7 @@ import type { Uploads } from './uploads/uploads.ts'
 /** The state and the operations of the page while a person is signed in. */
 export interface Gallery {
   readonly client: Client
-  readonly tokenInfo: Token
+  readonly tokenInfo: BucketToken
   readonly canDelete: boolean
   readonly canEdit: boolean
   canOpen(section: Section): boolean

@@ -14,11 +14,16 @@ import {
   type TokenSource,
 } from './stored-session.ts'
 
+/** A token of a bucket. */
+export interface BucketToken extends Token {
+  readonly bucket: string
+}
+
 /** A verified token and what it gives access to. */
 export interface SignedIn {
   /** The token at the beginning of the session. */
   readonly token: string
-  readonly tokenInfo: Token
+  readonly tokenInfo: BucketToken
   readonly client: Client
   /** Waits longer for a response. */
   readonly largeFileClient: Client
@@ -102,13 +107,17 @@ export function createSession(callback: IssuerCallback | null): Session {
     const tokenInfo = await client.whoami()
     // The person has signed out, or in with another token.
     if (current !== opened) return
-    if (!tokenInfo.scopes.includes('media:read')) {
+    const { bucket } = tokenInfo
+    if (bucket === null || !tokenInfo.scopes.includes('media:read')) {
       const scopes = tokenInfo.scopes.join(', ') || strings.signIn.noScopes
       return close(strings.signIn.cannotRead(scopes), true, token)
     }
     const largeFileClient = clientFor(currentToken, 60_000)
     store(opened.session)
-    state.value = { at: 'signed-in', signedIn: { token, tokenInfo, client, largeFileClient } }
+    state.value = {
+      at: 'signed-in',
+      signedIn: { token, tokenInfo: { ...tokenInfo, bucket }, client, largeFileClient },
+    }
     scheduleEnd()
   }
 
