@@ -166,14 +166,14 @@ test('J3, J5, J8 other settings; the start does not wait for the issuer', async 
   await until('the keys are received', async () => (await send(strict, token)).status !== 503)
 
   // No bucket is created.
-  await expectProblem(await send(strict, token), 403, 'bucket-unknown')
+  await expectProblem(await send(strict, token), 403, 'bucket-missing')
   await strict.command('bucket', 'create', 'blue-media')
   expect(await describeToken(strict, token)).toMatchObject({
     bucket: 'blue-media',
     scopes: ['media:read', 'media:write'],
   })
   for (const tenant of [undefined, '', 5, ['blue'], { blue: 1 }])
-    await expectProblem(await send(strict, await other.sign({ app: { tenant } })), 403, 'bucket-unknown')
+    await expectProblem(await send(strict, await other.sign({ app: { tenant } })), 403, 'bucket-missing')
   const plain = await other.sign({ sub: 'bob', app: { tenant: 'blue' } })
   expect((await describeToken(strict, plain)).scopes).toEqual(['media:read'])
 
@@ -206,5 +206,5 @@ test('J3, J5, J8 other settings; the start does not wait for the issuer', async 
   await expectProblem(await send(strict, plain), 401, 'token-revoked')
 
   await strict.command('bucket', 'delete', 'blue-media', '--yes')
-  await expectProblem(await send(strict, token), 403, 'bucket-unknown')
+  await expectProblem(await send(strict, token), 403, 'bucket-missing')
 })

@@ -32,6 +32,8 @@ const form = (body: string) => post(body, { 'content-type': 'multipart/form-data
 const part = (more: string) => `--b\r\nContent-Disposition: form-data; name="a"${more}\r\n\r\nx\r\n`
 const raw = async (text: string) => responseOf(await sendRaw(server.url, text))
 
+const withServiceToken = () => makeToken(server, '--service', '--scope', 'media:read')
+
 async function withToken(...args: string[]) {
   return await makeToken(server, '--bucket', 'default', ...args)
 }
@@ -139,7 +141,13 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     return await list(authorization)
   },
   'token-refused': 'needs an issuer: issuer.test.ts',
-  'bucket-unknown': 'needs an issuer: issuer-users.test.ts',
+  'bucket-missing': 'needs an issuer: issuer-users.test.ts',
+  'bucket-required': async () => list((await withServiceToken()).authorization),
+  'bucket-forbidden': () => server.request('/api/media', { headers: { 'mediabucket-bucket': 'other' } }),
+  'bucket-unknown': async () => {
+    const { authorization } = await withServiceToken()
+    return server.request('/api/media', { headers: { authorization, 'mediabucket-bucket': 'none' } })
+  },
   'issuer-unavailable': 'needs an issuer: issuer-users.test.ts',
   'scope-missing': async () => list((await withToken('--scope', 'media:write')).authorization),
   'managed-token-unknown': async () => manageTokens('DELETE', 'x'),

@@ -124,7 +124,7 @@ class IssuerUsers {
 
   /**
    * Returns what a token of the issuer grants (docs/interface.md, Tokens of an issuer). The result of the verification is cached for a
-   * minute; the bucket is read from the catalog each time. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
+   * minute; the bucket is read from the catalog each time. Throws Fault as verifyJwt, `token-revoked` and `bucket-missing`.
    */
   async verifyUser(token: string): Promise<VerifiedGrant> {
     const { now, removeExpired } = this.#parts
@@ -133,7 +133,7 @@ class IssuerUsers {
     const user = known && isFresh(known, now()) ? known : await this.#verify(token, key)
     const row = await this.#findUser(user)
     if (row === null)
-      throw new Fault('bucket-unknown', 'The token is valid, but this service has no bucket for its user.')
+      throw new Fault('bucket-missing', 'The token is valid, but this service has no bucket for its user.')
     if (row.revokedAt !== null) throw new Fault('token-revoked', 'The access of this user has been revoked.')
     const at = now()
     this.#recordUse(row, at)
@@ -149,7 +149,7 @@ class IssuerUsers {
     const user = await this.#parts.verifyJwt(token)
     const { subject, bucket } = user
     if (bucket === null)
-      throw new Fault('bucket-unknown', 'The token is valid, but its claims name no bucket of this service.')
+      throw new Fault('bucket-missing', 'The token is valid, but its claims name no bucket of this service.')
     const userHash = hashUser(this.#settings.issuer, subject, bucket)
     const result = { ...user, bucket, hash: userHash, verifiedAt: this.#parts.now() }
     this.#verified.set(key, result)

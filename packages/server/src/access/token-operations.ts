@@ -5,23 +5,36 @@ import { leftOf, limitsObject } from '../core/quotas.ts'
 import {
   type Actor,
   hashToken,
+  isScope,
+  isServiceToken,
   isWellFormedToken,
+  newServiceToken,
   newToken,
   requireGrantable,
   requireScope,
   type Scope,
+  type ServiceScope,
 } from '../core/token-rules.ts'
 import type { AuthorizationVerifier, Authorizer, VerifiedGrant } from '../http/authorizer.ts'
-import { parseBearerToken, requireAuthorization } from '../http/headers.ts'
+import { namedBucket, parseBearerToken, requireAuthorization } from '../http/headers.ts'
 import type { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
-import type { GrantedToken, NewToken, NewTokenSecret, TokenRecord } from '../storage/catalog/access/tokens.ts'
+import type {
+  GrantedToken,
+  NewServiceToken,
+  NewToken,
+  NewTokenSecret,
+  TokenRecord,
+} from '../storage/catalog/access/tokens.ts'
 import { hasManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
 
 export const tokenUnknown = (): Fault => new Fault('token-unknown', 'This service has not issued this token.')
+
+export const tokenMalformed = (): Fault =>
+  new Fault('token-malformed', 'This is not a token of this service. It may be cut off or mistyped.')
 
 /** A token as the API represents it to its owner (docs/interface.md T1). */
 type TokenObject = ValueOf<typeof schemas.TokenObject>
@@ -32,20 +45,10 @@ type ManagedTokenObject = ValueOf<typeof schemas.TokenList>['data'][number]
 /** A new token, with the token itself (docs/interface.md T6). */
 type CreatedToken = ValueOf<typeof schemas.CreatedToken>
 
-const tokenObject = ({
+/** The members that all tokens have. */
+const commonMembers = ({ id, name, createdAt, expiresAt, note, limits }: TokenRecord) => ({
   id,
   name,
-  bucket,
-  scopes,
-  createdAt,
-  expiresAt,
-  note,
-  limits,
-}: TokenRecord): TokenObject => ({
-  id,
-  name,
-  bucket,
-  scopes,
   created_at: new Date(createdAt).toISOString(),
   expires_at: timeOrNull(expiresAt),
   note,
@@ -54,8 +57,20 @@ const tokenObject = ({
   left: limits && leftOf(limits, limits),
 })
 
+const tokenObject = (token: TokenRecord): TokenObject => {
+  const { id, name, ...others } = commonMembers(token)
+  return { id, name, bucket: token.bucket, scopes: token.scopes, ...others }
+}
+
+/** As tokenObject, of a token that belongs to a bucket. Throws as bucketDeleted. */
+function bucketTokenObject(token: TokenRecord) {
+  const { id, name, ...others } = commonMembers(token)
+  if (token.bucket === null) throw bucketDeleted()
+  return { id, name, bucket: token.bucket, scopes: token.scopes.filter(isScope), ...others }
+}
+
 const managedTokenObject = (token: TokenRecord): ManagedTokenObject => ({
-  ...tokenObject(token),
+  ...bucketTokenObject(token),
   last_used_at: timeOrNull(token.lastUsedAt),
   revoked_at: timeOrNull(token.revokedAt),
 })
@@ -68,13 +83,16 @@ async function createdToken(
 ): Promise<CreatedToken> {
   const record = await catalog.findToken(id)
   if (record === null) throw bucketDeleted()
-  return { ...tokenObject(record), token }
+  return { ...bucketTokenObject(record), token }
 }
 
 const timeOrNull = (time: number | null): string | null =>
   time === null ? null : new Date(time).toISOString()
 
 const newTokenId = (): TokenId => `tok_${randomBase32(12)}` as TokenId
+
+/** Of a service token. */
+const newServiceTokenId = (): TokenId => `svc_${randomBase32(12)}` as TokenId
 
 /** For the row of a user of the issuer, which is among the tokens. */
 export const newUserId = (): TokenId => `usr_${randomBase32(12)}` as TokenId
@@ -83,10 +101,22 @@ const isTokenId = (text: string): text is TokenId => /^(?:tok|usr)_[0-9a-z]{12}$
 
 export const isUserId = (id: TokenId): boolean => id.startsWith('usr_')
 
-/** Generates a token and its id. Only the hash of the token is stored (docs/interface.md A8). `now` is milliseconds since 1970. */
-function generateToken(now: number): { readonly token: string; readonly row: NewTokenSecret } {
+/** A new token with its id. Only the hash of the token is stored (docs/interface.md A8). */
+interface GeneratedToken {
+  readonly token: string
+  readonly row: NewTokenSecret
+}
+
+/** `now` is milliseconds since 1970. */
+function generateToken(now: number): GeneratedToken {
   const token = newToken()
   return { token, row: { id: newTokenId(), hash: hashToken(token), createdAt: now } }
+}
+
+/** As generateToken, of the service (docs/interface.md ST1). */
+function generateServiceToken(now: number): GeneratedToken {
+  const token = newServiceToken()
+  return { token, row: { id: newServiceTokenId(), hash: hashToken(token), createdAt: now } }
 }
 
 type TokenRequest = Pick<NewToken, 'bucket' | 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'> & {
@@ -109,6 +139,19 @@ export async function issueToken(
   return { token, id: row.id, isNewBucket }
 }
 
+/** Creates a service token (docs/interface.md ST1). */
+export async function issueServiceToken(
+  catalog: Pick<Catalog, 'addServiceToken'>,
+  {
+    now,
+    ...request
+  }: Pick<NewServiceToken, 'name' | 'scopes' | 'expiresAt' | 'note'> & Pick<TokenRequest, 'now'>,
+): Promise<IssuedToken> {
+  const { token, row } = generateServiceToken(now)
+  await catalog.addServiceToken({ ...request, ...row })
+  return { token, id: row.id }
+}
+
 /** Creates a bucket with a token. Null if the bucket exists: of several processes, one gets the token. */
 export async function issueTokenOfNewBucket(
   catalog: Pick<Catalog, 'createBucketWithToken'>,
@@ -121,13 +164,13 @@ export async function issueTokenOfNewBucket(
 /** Finds a token of the caller's bucket. Throws Fault `managed-token-unknown`, also for tokens of other buckets (docs/interface.md A6). */
 async function findManagedToken(
   catalog: Pick<Catalog, 'findToken'>,
-  grant: Pick<Grant, 'tokenId'>,
+  grant: Pick<Grant, 'bucketId'>,
   id: string,
 ): Promise<TokenRecord> {
   const unknown = () => new Fault('managed-token-unknown', 'The bucket has no token with this id.')
   if (!isTokenId(id)) throw unknown()
-  const [own, token] = await Promise.all([catalog.findToken(grant.tokenId), catalog.findToken(id)])
-  if (token === null || token.bucket !== own?.bucket) throw unknown()
+  const token = await catalog.findToken(id)
+  if (token === null || token.bucketId !== grant.bucketId) throw unknown()
   return token
 }
 
@@ -137,7 +180,7 @@ async function findManagedToken(
  */
 export async function describeToken(
   catalog: Pick<Catalog, 'findToken'>,
-  grant: Pick<Grant, 'tokenId' | 'scopes' | 'expiresAt'>,
+  grant: Pick<Grant, 'tokenId' | 'expiresAt'> & { readonly scopes: ReadonlySet<ServiceScope> },
 ): Promise<TokenObject | null> {
   const token = await catalog.findToken(grant.tokenId)
   return token && tokenObject({ ...token, scopes: [...grant.scopes], expiresAt: grant.expiresAt })
@@ -146,7 +189,7 @@ export async function describeToken(
 /** Lists tokens of the caller's bucket, oldest first (docs/interface.md T4). Throws Fault `cursor-malformed`. */
 export async function listTokens(
   catalog: Pick<Catalog, 'findToken' | 'tokensAfter'>,
-  grant: Pick<Grant, 'tokenId' | 'bucketId'>,
+  grant: Pick<Grant, 'bucketId'>,
   { after, limit }: TokenListQuery,
 ): Promise<ValueOf<typeof schemas.TokenList>> {
   const previous = after === null ? null : await findPrevious(catalog, grant, after)
@@ -161,7 +204,7 @@ export async function listTokens(
 
 async function findPrevious(
   catalog: Pick<Catalog, 'findToken'>,
-  grant: Pick<Grant, 'tokenId'>,
+  grant: Pick<Grant, 'bucketId'>,
   after: string,
 ): Promise<TokenId> {
   try {
@@ -226,10 +269,28 @@ export async function rotateToken(
   return createdToken(catalog, row.id, token)
 }
 
+/**
+ * Creates the successor of a token of a bucket or of the service, for the operator. Null if the token has expired, has been revoked or has been replaced
+ * before (docs/interface.md T8, ST4).
+ */
+export async function replaceToken(
+  catalog: Pick<Catalog, 'rotateToken' | 'rotateServiceToken'>,
+  { id, bucketId }: Pick<TokenRecord, 'id' | 'bucketId'>,
+  { overlap, expiresAt }: Rotation,
+  now: number,
+): Promise<IssuedToken | null> {
+  const { token, row } = bucketId === null ? generateServiceToken(now) : generateToken(now)
+  const successor = { ...row, expiresAt, replaces: id, replacedUntil: now + overlap }
+  const isReplaced = await (bucketId === null
+    ? catalog.rotateServiceToken(successor)
+    : catalog.rotateToken(bucketId, null, successor))
+  return isReplaced ? { token, id: row.id } : null
+}
+
 /** Revokes a token of the caller's bucket (docs/interface.md T7). Throws Fault `managed-token-unknown`. `now` is milliseconds since 1970. */
 export async function revokeToken(
   catalog: Pick<Catalog, 'findToken' | 'revokeToken'>,
-  grant: Pick<Grant, 'tokenId'>,
+  grant: Pick<Grant, 'bucketId'>,
   id: string,
   now: number,
   by: Actor,
@@ -238,10 +299,29 @@ export async function revokeToken(
   await catalog.revokeToken(token.id, now, by)
 }
 
+/** The rule of the header `Mediabucket-Bucket` for all routes of one bucket (docs/interface.md ST2, ST3). */
 export const createAuthorizationVerifier =
-  (verifyToken: (token: string, grace?: number) => Promise<VerifiedGrant>): AuthorizationVerifier =>
-  async (authorization, grace) =>
-    await verifyToken(parseBearerToken(authorization), grace)
+  (
+    verifyToken: (token: string, grace?: number) => Promise<VerifiedGrant>,
+    {
+      verifyInBucket,
+      requireOwnBucket,
+    }: {
+      readonly verifyInBucket: (
+        token: string,
+        bucket: string | undefined,
+        grace?: number,
+      ) => Promise<VerifiedGrant>
+      readonly requireOwnBucket: (grant: VerifiedGrant, bucket: string) => Promise<void>
+    },
+  ): AuthorizationVerifier =>
+  async (authorization, bucket, grace) => {
+    const token = parseBearerToken(authorization)
+    if (isServiceToken(token)) return await verifyInBucket(token, bucket, grace)
+    const grant = await verifyToken(token, grace)
+    if (bucket !== undefined) await requireOwnBucket(grant, bucket)
+    return grant
+  }
 
 export const createAuthorizer =
   (
@@ -250,7 +330,7 @@ export const createAuthorizer =
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
   ): Authorizer =>
   async ({ request, id, line }, scope, { isCounted = false, isSettled = false, grace = 0 } = {}) => {
-    const verify = () => verifyAuthorization(requireAuthorization(request), grace)
+    const verify = () => verifyAuthorization(requireAuthorization(request), namedBucket(request), grace)
     const found = await verify()
     line.token = found.tokenId
     const waits = isSettled || writes(request.method, scope)
@@ -258,10 +338,15 @@ export const createAuthorizer =
     const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
     if (scope !== null) requireScope(grant, scope)
-    const { tokenId, subject } = grant
-    const address = wholeOfRequest(request)
-    return { ...grant, actor: { kind: 'client', tokenId, subject, address, requestId: id } }
+    return { ...grant, actor: actorOf(grant, wholeOfRequest(request), id) }
   }
+
+/** The actor of a request in the audit log. */
+export const actorOf = (
+  { tokenId, subject }: Pick<Grant, 'tokenId' | 'subject'>,
+  address: string | null,
+  requestId: string,
+): Actor => ({ kind: 'client', tokenId, subject, address, requestId })
 
 /** Whether the request changes the bucket. Links are signed with the scope of reads. */
 const writes = (method: string | undefined, scope: Scope | null): boolean =>
@@ -301,20 +386,24 @@ export function verifyTokenOperation(parts: {
     const grant = await catalog.findGrant(hashToken(token))
     if (grant === null) {
       // The format is checked last: issued tokens are well-formed, so most requests need the lookup only.
-      if (isWellFormedToken(token)) throw tokenUnknown()
-      throw new Fault(
-        'token-malformed',
-        'This is not a token of this service. It may be cut off or mistyped.',
-      )
+      throw isWellFormedToken(token) ? tokenUnknown() : tokenMalformed()
     }
-    if (grant.revokedAt !== null) throw new TokenFault(tokenRevoked(), grant.tokenId)
     const at = now()
-    if (grant.expiresAt !== null && grant.expiresAt + grace <= at)
-      throw new TokenFault(tokenExpired(grant.expiresAt), grant.tokenId)
+    requireValid(grant, at, grace)
     recordUse(grant, at)
     const isExpired = grant.expiresAt !== null && grant.expiresAt <= at
     return removeExpiredOf(isExpired ? { ...grant, isExpired } : grant, removeExpired, at)
   }
+}
+
+/** Throws Fault `token-revoked` and `token-expired`. */
+export function requireValid(
+  { tokenId, revokedAt, expiresAt }: Pick<Grant, 'tokenId' | 'revokedAt' | 'expiresAt'>,
+  at: number,
+  grace: number,
+): void {
+  if (revokedAt !== null) throw new TokenFault(tokenRevoked(), tokenId)
+  if (expiresAt !== null && expiresAt + grace <= at) throw new TokenFault(tokenExpired(expiresAt), tokenId)
 }
 
 /**

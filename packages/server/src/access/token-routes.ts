@@ -21,6 +21,7 @@ import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { TokenList } from '../http/openapi/token-schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { GrantedToken } from '../storage/catalog/access/tokens.ts'
+import { hasServiceToken } from './service-access.ts'
 import {
   describeToken,
   grantToken,
@@ -31,19 +32,24 @@ import {
 } from './token-operations.ts'
 import * as openapi from './token-routes.openapi.ts'
 
-interface TokenParts extends Pick<HttpContext, 'authorize' | 'readAuthorizedJson' | 'catalog' | 'tickQueue'> {
+interface TokenParts
+  extends Pick<
+    HttpContext,
+    'authorize' | 'authorizeService' | 'readAuthorizedJson' | 'catalog' | 'tickQueue'
+  > {
   readonly serialize: ReturnType<typeof createSerializer>
 }
 
 /** `/api/token` and `/api/tokens` (docs/interface.md T1 to T8). */
 export function tokenRoutes({
   authorize,
+  authorizeService,
   readAuthorizedJson,
   catalog,
   tickQueue,
 }: HttpContext): readonly Route[] {
   const serialize = createSerializer({ schema: TokenList.properties.data })
-  const parts = { authorize, readAuthorizedJson, catalog, tickQueue, serialize }
+  const parts = { authorize, authorizeService, readAuthorizedJson, catalog, tickQueue, serialize }
   const readsBody = true
   return [
     route('GET', '/api/token', openapi.describeToken, (exchange) => describeOwnToken(parts, exchange)),
@@ -58,13 +64,26 @@ export function tokenRoutes({
   ]
 }
 
-async function describeOwnToken({ authorize, catalog }: TokenParts, exchange: Exchange): Promise<Reply> {
-  const described =
+async function describeOwnToken(
+  { authorize, authorizeService, catalog }: TokenParts,
+  exchange: Exchange,
+): Promise<Reply> {
+  const described = hasServiceToken(exchange.request)
+    ? await describeToken(catalog, await authorizeService(exchange, null))
+    : await describeBucketToken({ authorize, catalog }, exchange)
+  if (described === null) throw tokenUnknown()
+  return { status: 200, headers: noStore, json: described }
+}
+
+async function describeBucketToken(
+  { authorize, catalog }: Pick<TokenParts, 'authorize' | 'catalog'>,
+  exchange: Exchange,
+): ReturnType<typeof describeToken> {
+  return (
     (await describeToken(catalog, await authorize(exchange, null))) ??
     // The row of a new user is still being added.
     (await describeToken(catalog, await authorize(exchange, null, { isCounted: true, isSettled: true })))
-  if (described === null) throw tokenUnknown()
-  return { status: 200, headers: noStore, json: described }
+  )
 }
 
 async function listBucketTokens(

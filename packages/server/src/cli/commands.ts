@@ -70,6 +70,10 @@ const access: Commands = {
     summary: 'Revoke a token; it is invalid from the next request on.',
     load: async () => (await import('./admin/token-commands.ts')).tokenRevoke,
   },
+  'token rotate': {
+    summary: 'Replace a token by a new one; both are valid for a while.',
+    load: async () => (await import('./admin/token-rotate-command.ts')).tokenRotate,
+  },
   'token restore': {
     summary: 'Give a user of the issuer whose access was revoked the access back.',
     load: async () => (await import('./admin/token-commands.ts')).tokenRestore,

@@ -15,6 +15,9 @@ export type FaultCode =
   | 'token-expired'
   | 'token-revoked'
   | 'token-refused'
+  | 'bucket-missing'
+  | 'bucket-required'
+  | 'bucket-forbidden'
   | 'bucket-unknown'
   | 'scope-missing'
   | 'signature-invalid'
@@ -136,7 +139,7 @@ export const tokenExpired = (expiredAt: number): Fault =>
 
 export const tokenRevoked = (): Fault => new Fault('token-revoked', 'This token has been revoked.')
 
-/** Refuses a token that was valid once: the log names it. */
+/** Refuses a token that is or was valid, or its request: the log names it. */
 export class TokenFault extends Fault {
   readonly tokenId: string
 
@@ -158,9 +161,8 @@ export const chunkTooLarge = (limit: number): Fault =>
     members: { maximum: limit, unit: 'bytes' },
   })
 
-/** For requests in progress while their bucket, and with it their token, is deleted. */
-export const bucketDeleted = (): Fault =>
-  new Fault('token-revoked', 'The bucket of this token has been deleted.')
+/** For requests in progress while their bucket is deleted, and with it the tokens of the bucket. */
+export const bucketDeleted = (): Fault => new Fault('bucket-unknown', 'The bucket has been deleted.')
 
 /** The same fault for every reason, so that it does not reveal items of other buckets (docs/interface.md M3). */
 export const itemUnknown = (options?: ErrorOptions): Fault =>

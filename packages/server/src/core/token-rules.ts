@@ -5,15 +5,24 @@ import { Fault } from './faults.ts'
 import { base32Alphabet, base32Of, randomBase32 } from './ids.ts'
 
 const prefix = 'mbkt_'
+/** Of the service tokens (docs/interface.md ST1), so that the text of a token says how it is looked up. */
+const servicePrefix = 'mbks_'
 const secretLength = 32
 const checksumLength = 6
-const shape = new RegExp(`^${prefix}[${base32Alphabet}]{${secretLength + checksumLength}}$`)
+const shape = new RegExp(
+  `^(?:${prefix}|${servicePrefix})[${base32Alphabet}]{${secretLength + checksumLength}}$`,
+)
 
 /** A token of 160 random bits (docs/interface.md A8). Shown once; only its hash is stored. */
-export function newToken(): string {
-  const unsigned = prefix + randomBase32(secretLength)
-  return unsigned + checksum(unsigned)
-}
+export const newToken = (): string => withChecksum(prefix + randomBase32(secretLength))
+
+/** As newToken, of the service (docs/interface.md ST1). */
+export const newServiceToken = (): string => withChecksum(servicePrefix + randomBase32(secretLength))
+
+const withChecksum = (unsigned: string): string => unsigned + checksum(unsigned)
+
+/** Whether the text has the prefix of the service tokens. */
+export const isServiceToken = (text: string): boolean => text.startsWith(servicePrefix)
 
 /** Whether the format and the checksum are correct: distinguishes a mistyped token from an unknown one. */
 export function isWellFormedToken(text: string): boolean {
@@ -34,7 +43,7 @@ export const tokenNameRule = `A name has at most ${maxTokenName} characters, and
 export const isTokenName = (name: string): boolean =>
   name.length <= maxTokenName && name.isWellFormed() && !/\p{Cc}/u.test(name)
 
-/** The permissions of a token (docs/interface.md A3). */
+/** The permissions in a bucket (docs/interface.md A3). */
 export const scopes = [
   'media:read',
   'media:write',
@@ -49,8 +58,18 @@ export const defaultScopes: readonly Scope[] = ['media:read', 'media:write', 'me
 
 export const isScope = (name: string): name is Scope => (scopes as readonly string[]).includes(name)
 
+/** The permissions of a service token (docs/interface.md ST1). Those of buckets are for every bucket. */
+export const serviceScopes = ['buckets:manage', ...scopes] as const
+export type ServiceScope = (typeof serviceScopes)[number]
+
+export const isServiceScope = (name: string): name is ServiceScope =>
+  (serviceScopes as readonly string[]).includes(name)
+
 /** Throws Fault `scope-missing`, which names the scope, unless the token has it (docs/interface.md A3). */
-export function requireScope(grant: { readonly scopes: ReadonlySet<Scope> }, scope: Scope): void {
+export function requireScope<Name extends ServiceScope>(
+  grant: { readonly scopes: ReadonlySet<Name> },
+  scope: Name,
+): void {
   if (grant.scopes.has(scope)) return
   throw scopesMissing(`This operation needs a token with the scope ${scope}.`, [scope])
 }
@@ -63,8 +82,8 @@ export function requireUnlimited(grant: { readonly limits: object | null }): voi
 
 /** Throws Fault `scope-missing` unless the token of the request has all scopes of the new token (docs/interface.md T5). */
 export function requireGrantable(
-  grant: { readonly scopes: ReadonlySet<Scope> },
-  scopes: readonly Scope[],
+  grant: { readonly scopes: ReadonlySet<ServiceScope> },
+  scopes: readonly ServiceScope[],
 ): void {
   const missing = scopes.filter((scope) => !grant.scopes.has(scope))
   if (missing.length === 0) return
@@ -75,7 +94,7 @@ export function requireGrantable(
 }
 
 /** RFC 6750, section 3: the scopes are separated by spaces. */
-const scopesMissing = (detail: string, scopes: readonly Scope[]): Fault =>
+const scopesMissing = (detail: string, scopes: readonly ServiceScope[]): Fault =>
   new Fault('scope-missing', detail, {
     parameters: [{ parameter: 'scope', detail: scopes.join(' '), missing: scopes }],
   })
@@ -116,7 +135,10 @@ const patternOf = (letter: string) => {
   return `(?:${letter}|%(?:25)*(?:${[...codes].join('|')}))`
 }
 
-const prefixed = new RegExp(`${[...prefix].map(patternOf).join('')}${letterOrDigit}*`, 'gi')
+const prefixed = new RegExp(
+  `(?:${[prefix, servicePrefix].map((one) => [...one].map(patternOf).join('')).join('|')})${letterOrDigit}*`,
+  'gi',
+)
 
 /** The length of a token after its prefix. No id, code or asset name of the service has as many letters and digits in a row. */
 const unprefixedLength = secretLength + checksumLength
@@ -165,11 +187,11 @@ const hasSignature = (run: string): boolean =>
     .some((part) => part.length >= minSignature && /[a-z]/.test(part) && /[A-Z]/.test(part) && isVaried(part))
 
 /**
- * Replaces every token by `mbkt_…`, every JWT by `jwt_…` and every signature of a URL by `signature_…`, also percent-encoded ones.
+ * Replaces every token by `mbkt_…` or `mbks_…`, every JWT by `jwt_…` and every signature of a URL by `signature_…`, also percent-encoded ones.
  * Replaces runs of letters and digits too that may be tokens without their prefix.
  */
 export const redactTokens = (text: string): string =>
   text
     .replace(dottedRun, (run) => (hasJwt(run) ? 'jwt_…' : hasSignature(run) ? 'signature_…' : run))
-    .replace(prefixed, 'mbkt_…')
+    .replace(prefixed, (run) => `${decode(run).slice(0, prefix.length).toLowerCase()}…`)
     .replace(longRun, (run) => (mayHaveToken(run) ? 'mbkt_…' : run))

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../core/json.ts'
-import type { Actor, Scope } from '../core/token-rules.ts'
-import type { Grant } from '../storage/catalog/records.ts'
+import type { Actor, Scope, ServiceScope } from '../core/token-rules.ts'
+import type { Grant, TokenId } from '../storage/catalog/records.ts'
 import type { RequestParts } from './route.ts'
 
 // The types of what verifies the token of a request.
@@ -39,19 +39,38 @@ export type Authorizer = (
   },
 ) => Promise<Caller>
 
-/**
- * Verifies the token of an Authorization header. Does not count the request and requires no scope. A token is accepted for `grace` milliseconds
- * after its expiry.
- */
-export type AuthorizationVerifier = (authorization: string, grace?: number) => Promise<VerifiedGrant>
+/** The caller of an operation of the whole service, which has a service token. */
+export interface ServiceCaller {
+  readonly tokenId: TokenId
+  readonly scopes: ReadonlySet<ServiceScope>
+  readonly expiresAt: number | null
+  readonly actor: Actor
+}
+
+/** As Authorizer, for operations of the whole service, and those whose path names the bucket. Tokens of buckets lack every scope of the service. */
+export type ServiceAuthorizer = (
+  exchange: RequestParts,
+  scope: ServiceScope | null,
+  options?: { readonly isCounted?: boolean },
+) => Promise<ServiceCaller>
 
 /**
- * Verifies the token of a request as an Authorizer, and reads its body as readJsonObject. The token is verified before the body is
+ * Verifies the token of an Authorization header, for the bucket that the header Mediabucket-Bucket names, if it was sent. Does not count the request and
+ * requires no scope. A token is accepted for `grace` milliseconds after its expiry.
+ */
+export type AuthorizationVerifier = (
+  authorization: string,
+  bucket: string | undefined,
+  grace?: number,
+) => Promise<VerifiedGrant>
+
+/**
+ * Verifies the token of a request as an Authorizer or a ServiceAuthorizer, and reads its body as readJsonObject. The token is verified before the body is
  * read and again afterwards, because it can be revoked or expire while the body arrives (docs/interface.md A7, A9).
  */
-export type AuthorizedJsonReader = (
+export type AuthorizedJsonReader<Name extends ServiceScope = Scope, By = Caller> = (
   exchange: RequestParts,
-  scope: Scope,
+  scope: Name,
   members: readonly string[],
   types?: readonly string[],
-) => Promise<{ readonly caller: Caller; readonly body: JsonObject }>
+) => Promise<{ readonly caller: By; readonly body: JsonObject }>

@@ -5,7 +5,9 @@ import { Fault, type FaultCode, type ParameterFault } from '../core/faults.ts'
 import { maxIds } from '../core/ids.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { Slab } from '../core/slab.ts'
-import type { AuthorizedJsonReader, Authorizer } from './authorizer.ts'
+import type { ServiceScope } from '../core/token-rules.ts'
+import type { AuthorizedJsonReader } from './authorizer.ts'
+import type { RequestParts } from './route.ts'
 
 /**
  * Yields the body as it arrives. The memory of a chunk is freed when the next one is requested. If the client expects
@@ -370,7 +372,14 @@ export async function readJsonObject(
 }
 
 export const createAuthorizedJsonReader =
-  (authorize: Authorizer, readBody: BodyReader): AuthorizedJsonReader =>
+  <Name extends ServiceScope, By>(
+    authorize: (
+      exchange: RequestParts,
+      scope: Name,
+      options?: { readonly isCounted?: boolean },
+    ) => Promise<By>,
+    readBody: BodyReader,
+  ): AuthorizedJsonReader<Name, By> =>
   async (exchange, scope, members, types) => {
     await authorize(exchange, scope)
     const body = await readJsonObject(exchange.request, readBody, members, types)

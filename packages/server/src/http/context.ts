@@ -2,9 +2,17 @@ import type { BaseLogger } from 'pino'
 import type { PageSettings } from '../core/page.ts'
 import type { SendFile } from '../core/storage-urls.ts'
 import { TickQueue } from '../core/tasks.ts'
+import type { Scope, ServiceScope } from '../core/token-rules.ts'
 import type { PictureTool, VariantSize } from '../core/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { AuthorizationVerifier, AuthorizedJsonReader, Authorizer } from './authorizer.ts'
+import type {
+  AuthorizationVerifier,
+  AuthorizedJsonReader,
+  Authorizer,
+  Caller,
+  ServiceAuthorizer,
+  ServiceCaller,
+} from './authorizer.ts'
 import {
   Backpressure,
   type BodyReader,
@@ -71,16 +79,18 @@ export interface HttpContext extends HttpParts {
   /** The value of `Vary` of a response that depends on these headers. */
   readonly vary: (...names: string[]) => string
   readonly authorize: Authorizer
+  readonly authorizeService: ServiceAuthorizer
   readonly verifyAuthorization: AuthorizationVerifier
   readonly readBody: BodyReader
   readonly readWholeBody: WholeBodyReader
   readonly readAuthorizedJson: AuthorizedJsonReader
+  readonly readServiceJson: AuthorizedJsonReader<ServiceScope, ServiceCaller>
   readonly tickQueue: TickQueue
 }
 
 export function createHttpContext(
   parts: HttpParts,
-  access: Pick<HttpContext, 'authorize' | 'verifyAuthorization'>,
+  access: Pick<HttpContext, 'authorize' | 'authorizeService' | 'verifyAuthorization'>,
 ): HttpContext {
   const { settings, log, bodyMemory } = parts
   const { baseUrl, mediaBaseUrl, corsOrigins } = settings
@@ -95,7 +105,11 @@ export function createHttpContext(
     vary: (...names) => varyHeader(corsOrigins, ...names),
     readBody,
     readWholeBody: createWholeBodyReader(backpressure, bodyMemory),
-    readAuthorizedJson: createAuthorizedJsonReader(access.authorize, readBody),
+    readAuthorizedJson: createAuthorizedJsonReader<Scope, Caller>(access.authorize, readBody),
+    readServiceJson: createAuthorizedJsonReader<ServiceScope, ServiceCaller>(
+      access.authorizeService,
+      readBody,
+    ),
     tickQueue: new TickQueue(),
   }
 }

@@ -28,6 +28,10 @@ export function requireAuthorization(request: IncomingMessage): string {
   return header
 }
 
+/** The bucket that the request names (docs/interface.md ST2); undefined without the header. Repeated headers name none that exists. */
+export const namedBucket = ({ headers }: IncomingMessage): string | undefined =>
+  headers['mediabucket-bucket']?.toString()
+
 /** Everything after the scheme is the token, spaces included: a token with spaces is malformed, not missing. */
 const credentials = /^bearer +(\S.*)$/i
 

@@ -6,7 +6,6 @@ import type { Fault, FaultCode } from '../core/faults.ts'
 import { addressFamily, addressGroup, inRanges, plainAddress } from '../core/ip-address.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
 import type { RequestRate } from '../core/times.ts'
-import type { TokenId } from '../storage/catalog/records.ts'
 import { HeaderFault } from './headers.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -104,7 +103,7 @@ export class RequestLimits {
   }
 
   /** Counts a request with a valid token; returns as `countAddress`. Bound, because routes hand it on alone. */
-  readonly countToken = (id: TokenId): Fault | null =>
+  readonly countToken = (id: string): Fault | null =>
     this.#tokens && this.#take('token', this.#tokens, id, null)
 
   /**

@@ -10,7 +10,7 @@ import { emptyLine } from './request-log.ts'
 function levelsOf(fault: Fault): string[] {
   const levels: string[] = []
   const report = createFaultReporter({
-    limits: { countAuthFailure: (one) => one },
+    limits: { countAuthFailure: (one) => one, countToken: () => null },
     countStorageError: () => undefined,
     log: { error: () => levels.push('error'), warn: () => levels.push('warn') },
   })

@@ -109,11 +109,21 @@ function levelOf({ code, cause }: Fault): 'error' | 'warn' | null {
   return temporary.has(code) ? 'warn' : 'error'
 }
 
+/** Counts a fault that refuses a token, or a request before it was counted for its valid token. */
+const countRefusal = (
+  limits: Pick<RequestLimits, 'countAuthFailure' | 'countToken'>,
+  fault: Fault,
+  request: RequestParts['request'],
+): Fault =>
+  fault instanceof TokenFault && !isTokenRefusal(fault)
+    ? (limits.countToken(fault.tokenId) ?? fault)
+    : limits.countAuthFailure(fault, request)
+
 /** Returns the fault to respond with. Counts it against the rate limits; counts and logs errors of the service. */
 export type FaultReporter = (error: unknown, exchange: RequestParts) => Fault
 
 export function createFaultReporter(parts: {
-  readonly limits: Pick<RequestLimits, 'countAuthFailure'>
+  readonly limits: Pick<RequestLimits, 'countAuthFailure' | 'countToken'>
   /** Counts errors that the storage caused. */
   readonly countStorageError: (error: unknown) => void
   readonly log: Pick<BaseLogger, 'error' | 'warn'>
@@ -121,12 +131,10 @@ export function createFaultReporter(parts: {
   const { limits, countStorageError, log } = parts
   return (error, { request, line, id: requestId }) => {
     const original = toFault(error)
-    const fault = limits.countAuthFailure(original, request)
+    if (original instanceof TokenFault) line.token = original.tokenId
+    const fault = countRefusal(limits, original, request)
     const { authorization } = request.headers
-    if (isTokenRefusal(original) && authorization !== undefined) {
-      if (original instanceof TokenFault) line.token = original.tokenId
-      line.refused = authorization
-    }
+    if (isTokenRefusal(original) && authorization !== undefined) line.refused = authorization
     const level = levelOf(fault)
     if (level !== null) {
       countStorageError(fault)

@@ -126,7 +126,7 @@ const plainPath = /^\/(?:media\/[a-z0-9]{1,28}(?:\.[a-z0-9]{1,8})?|[^%?#]{0,37})
 function loggedPath(url: string): string {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
-  if (plainPath.test(path) && !/mbkt_/i.test(path)) return path
+  if (plainPath.test(path) && !/mbk[ts]_/i.test(path)) return path
   // A request target in absolute form may contain a user name and a password.
   const [withoutQuery = ''] = path
     .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')

@@ -8,7 +8,13 @@ import { requireScope } from '../core/token-rules.ts'
 import type { AuthorizationVerifier } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import { corsHead } from '../http/cors.ts'
-import { acceptsCoding, fingerprintOf, matchesWeakly, requireAuthorization } from '../http/headers.ts'
+import {
+  acceptsCoding,
+  fingerprintOf,
+  matchesWeakly,
+  namedBucket,
+  requireAuthorization,
+} from '../http/headers.ts'
 import type { RequestLimits } from '../http/limits.ts'
 import type { RequestLine } from '../http/request-log.ts'
 import { createTextWriter, createWholeWriter } from '../http/response-writers.ts'
@@ -29,6 +35,7 @@ export function listingRoutes(http: HttpContext, operations: ListingOperations):
     const asked = {
       page: query['page'],
       authorization: requireAuthorization(request),
+      bucket: namedBucket(request),
       acceptEncoding: headers['accept-encoding'],
       ifNoneMatch: headers['if-none-match'],
     }
@@ -78,19 +85,22 @@ export async function writeBody(
 /** A request by its parts that determine the response. */
 export interface CallersRequest extends ListingRequest {
   readonly authorization: string
+  /** The header Mediabucket-Bucket. */
+  readonly bucket: string | undefined
 }
 
 /** Whether both requests get the same response. */
 const areIdentical = (one: CallersRequest, other: CallersRequest): boolean =>
   one.page === other.page &&
   one.authorization === other.authorization &&
+  one.bucket === other.bucket &&
   one.acceptEncoding === other.acceptEncoding &&
   one.ifNoneMatch === other.ifNoneMatch
 
 // A response is correct for every request that arrived before its data were read, and for no later one. So identical
 // requests are collected during one event-loop tick, and the data are read after it. No result is kept for later requests.
 
-/** The requests of one tick with the same Authorization header, whose token is verified once. */
+/** The requests of one tick with the same Authorization header, and the same bucket if they name one, whose token is verified once. */
 interface RequestsOfCaller {
   readonly grant: Promise<Grant>
   readonly groups: Group[]
@@ -116,7 +126,7 @@ export function coalesceRequests(
   },
   respondToListing: ListingResponder,
 ): (request: CallersRequest, line: Pick<RequestLine, 'token'>) => Promise<ListingResponse> {
-  /** The callers of the current tick by Authorization header. */
+  /** The callers of the current tick by Authorization header, and bucket. */
   let callers: Map<string, RequestsOfCaller> | null = null
   let tickEnd = Promise.resolve()
 
@@ -131,9 +141,12 @@ export function coalesceRequests(
     return new Map<string, RequestsOfCaller>()
   }
 
-  async function verifyAfter(end: Promise<void>, authorization: string): Promise<Grant> {
+  async function verifyAfter(
+    end: Promise<void>,
+    { authorization, bucket }: Pick<CallersRequest, 'authorization' | 'bucket'>,
+  ): Promise<Grant> {
     await end
-    const verify = () => verifyAuthorization(authorization)
+    const verify = () => verifyAuthorization(authorization, bucket)
     return await settledForReads(await verify(), verify)
   }
 
@@ -142,12 +155,15 @@ export function coalesceRequests(
     return await respondToListing(grant, request)
   }
 
-  function callerOf({ authorization }: CallersRequest): RequestsOfCaller {
+  function callerOf(request: CallersRequest): RequestsOfCaller {
     callers ??= startTick()
-    const existing = callers.get(authorization)
+    const { authorization, bucket } = request
+    // A header has no line feed.
+    const key = bucket === undefined ? authorization : `${authorization}\n${bucket}`
+    const existing = callers.get(key)
     if (existing) return existing
-    const caller = { grant: verifyAfter(tickEnd, authorization), groups: [] }
-    callers.set(authorization, caller)
+    const caller = { grant: verifyAfter(tickEnd, request), groups: [] }
+    callers.set(key, caller)
     return caller
   }
 

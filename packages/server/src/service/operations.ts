@@ -1,4 +1,5 @@
 import type { Issuer } from '../access/issuer-users.ts'
+import { requireOwnBucketOperation, verifyServiceTokenOperation } from '../access/service-access.ts'
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
 import { verifyTokenOperation } from '../access/token-operations.ts'
 import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
@@ -52,12 +53,13 @@ export function createOperations(
   const now = Date.now
   const sizes = cacheSizes(config.cache)
 
-  const verifyToken = verifyTokenOperation({
+  const verifying: Parameters<typeof verifyTokenOperation>[0] = {
     catalog,
     removeExpired: (id) => remover.removeExpired(id),
     now,
     onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
-  })
+  }
+  const verifyToken = verifyTokenOperation(verifying)
   const signLinks = signLinksOperation({ catalog, urls: settings, now })
 
   const pageLinkCache = new PageLinkCache(settings.baseUrl, sizes.pageLinks)
@@ -100,6 +102,8 @@ export function createOperations(
           ? verifyToken
           : (token: string, grace?: number) =>
               token.includes('.') ? issuer.verifyUser(token) : verifyToken(token, grace),
+      service: verifyServiceTokenOperation({ ...verifying, catalog }),
+      requireOwnBucket: requireOwnBucketOperation(catalog),
     },
     listing: { listPage, signLinks },
     changes: { feed: new Feed({ catalog }), signLinks },

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { createServiceAuthorizer } from '../access/service-access.ts'
 import { createAuthorizationVerifier, createAuthorizer } from '../access/token-operations.ts'
 import { tokenRoutes } from '../access/token-routes.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
@@ -40,9 +41,17 @@ export function createApp(
   parts: HttpParts,
   { requestLines, downloadLog, gallery, signIn }: AppParts,
 ): Server {
-  const verifyAuthorization = createAuthorizationVerifier(operations.access.verifyToken)
+  const { verifyToken, service, requireOwnBucket } = operations.access
+  const { verifyInBucket } = service
+  const verifyAuthorization = createAuthorizationVerifier(verifyToken, { verifyInBucket, requireOwnBucket })
   const authorize = createAuthorizer(verifyAuthorization, parts.limits, parts.addresses)
-  const http = createHttpContext(parts, { verifyAuthorization, authorize })
+  const authorizeService = createServiceAuthorizer(
+    service,
+    verifyAuthorization,
+    parts.limits,
+    parts.addresses,
+  )
+  const http = createHttpContext(parts, { verifyAuthorization, authorize, authorizeService })
   const { settings, log, metrics, limits, corsHeaders, stopping } = http
   const { baseUrl, mediaBaseUrl } = settings
   const routes = [

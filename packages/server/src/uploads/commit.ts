@@ -367,6 +367,7 @@ const notCommitted: ReadonlySet<string> = new Set([
   'token-limit-exceeded',
   'idempotency-key-reused',
   'token-revoked',
+  'bucket-unknown',
 ])
 
 /** The bucket of an upload, and the limits of its token. */

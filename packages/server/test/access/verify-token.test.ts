@@ -161,6 +161,7 @@ describe('issuing a token', () => {
       {
         id,
         bucket: 'pictures',
+        bucketId: 1,
         name: 'camera',
         scopes: ['media:write'],
         createdAt: noon,

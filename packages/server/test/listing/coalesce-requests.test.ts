@@ -30,6 +30,7 @@ const grant: Grant = {
 const plain: CallersRequest = {
   page: undefined,
   authorization: 'Bearer one',
+  bucket: undefined,
   acceptEncoding: undefined,
   ifNoneMatch: undefined,
 }

@@ -9,7 +9,7 @@ import { type Config, defaultBaseUrl } from '../../service/config.ts'
 import type { Command } from '../command.ts'
 import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './limit-options.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
-import { readExpiry } from './token-commands.ts'
+import { readDuration } from './token-commands.ts'
 
 /** The files that a link accepts if --max-items is not given. */
 const defaultFiles = 100
@@ -54,7 +54,7 @@ ${connectionHelp}`,
     const limits = { ...given, maxItems: given.maxItems ?? defaultFiles }
     const request = {
       ...{ name: title.trim(), note: noteOf(values), limits },
-      expiresAt: Date.now() + readExpiry(values.expires),
+      expiresAt: Date.now() + readDuration(values.expires, '--expires'),
     }
     if (bucket === undefined) {
       const settings = readClientSettings(connection)

@@ -1,11 +1,18 @@
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
 import { nearestName } from '@mediabucket/cli/nearest-name'
 import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
-import { issueToken, isUserId } from '../../access/token-operations.ts'
+import { issueServiceToken, issueToken, isUserId } from '../../access/token-operations.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
 import { type Amount, leftOf, limitsObject } from '../../core/quotas.ts'
 import { parseDuration } from '../../core/times.ts'
-import { defaultScopes, isScope, type Scope, scopes } from '../../core/token-rules.ts'
+import {
+  defaultScopes,
+  isScope,
+  isServiceScope,
+  type Scope,
+  scopes,
+  serviceScopes,
+} from '../../core/token-rules.ts'
 import type { TokenRecord } from '../../storage/catalog/access/tokens.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
 import type { Command } from '../command.ts'
@@ -15,14 +22,17 @@ import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
 export const tokenCreate: Command = {
   help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPES] [--expires DURATION]
                                 [LIMITS]
+       mediabucket token create --service --scope SCOPES [--name NAME] [--expires DURATION]
 
 Prints the token, and nothing else, on standard output. It is not shown again. Works while the service is running.
 
 Options:
   --bucket NAME       The bucket; it is created if it does not exist. ${bucketNameRule}
   --name NAME         A name for the token, shown by \`token list\` and accepted by \`token revoke\`.
-  --scope SCOPES      The scopes of the token, separated by commas. Each is one of: ${scopes.join(', ')}.
-                      Default: ${defaultScopes.join(', ')}.
+  --service           Create a service token, which belongs to no bucket: with the scope buckets:manage it creates,
+                      sets, lists and deletes buckets over HTTP, and its other scopes are for every bucket. Keep it on servers.
+  --scope SCOPES      The scopes of the token, separated by commas. Each is one of: ${scopes.join(', ')}; with
+                      --service also buckets:manage. Default: ${defaultScopes.join(', ')}; with --service none.
   --expires DURATION  How long the token is valid: 12h, 30d, 52w. Default: it does not expire.
 
 Limits of what can be uploaded with the token:
@@ -33,15 +43,17 @@ ${limitOptionsHelp}`,
       args: [...args],
       options: {
         bucket: { type: 'string' },
+        service: { type: 'boolean' },
         name: { type: 'string' },
         scope: { type: 'string', multiple: true },
         expires: { type: 'string' },
         ...limitOptions,
       },
     })
+    if (values.service === true) return await createServiceToken(values, { config, print, report })
     const { bucket } = values
     const limits = limitsOf(values)
-    const names = values.scope?.flatMap((list) => list.split(',').map((scope) => scope.trim()))
+    const names = scopeNames(values.scope)
     const mistakes = [
       bucketMistake(bucket),
       scopeMistake(names),
@@ -55,7 +67,7 @@ ${limitOptionsHelp}`,
       scopes: readScopes(names),
       limits,
       note: noteOf(values),
-      expiresAt: values.expires === undefined ? null : now + readExpiry(values.expires),
+      expiresAt: values.expires === undefined ? null : now + readDuration(values.expires, '--expires'),
       now,
     }
     const { token, id } = await withNewCatalog({ config, report }, async (catalog) => {
@@ -69,6 +81,47 @@ ${limitOptionsHelp}`,
     print(token)
   },
 }
+
+/** `token create --service`. */
+async function createServiceToken(
+  values: Parameters<typeof limitsOf>[0] & {
+    readonly bucket?: string
+    readonly name?: string
+    readonly scope?: readonly string[]
+    readonly expires?: string
+  },
+  { config, print, report }: Pick<Parameters<Command['run']>[1], 'config' | 'print' | 'report'>,
+): Promise<void> {
+  const names = scopeNames(values.scope) ?? []
+  const unknown = names.find((name) => !isServiceScope(name))
+  const mistakes = [
+    values.bucket === undefined ? null : 'A service token belongs to no bucket: leave out --bucket.',
+    limitsOf(values) === null ? null : 'A service token has no limits.',
+    names.length === 0 ? `A service token needs --scope, one or more of ${serviceScopes.join(', ')}.` : null,
+    unknown === undefined
+      ? null
+      : `"${unknown}" is not a scope. The scopes of service tokens are ${serviceScopes.join(', ')}.`,
+  ].filter((text) => text !== null)
+  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
+  const now = Date.now()
+  const request = {
+    name: values.name ?? '',
+    scopes: serviceScopes.filter((scope) => names.includes(scope)),
+    note: noteOf(values),
+    expiresAt: values.expires === undefined ? null : now + readDuration(values.expires, '--expires'),
+    now,
+  }
+  const { token, id } = await withNewCatalog({ config, report }, (catalog) =>
+    issueServiceToken(catalog, request),
+  )
+  report(
+    `Created the token ${id} of the service with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
+  )
+  print(token)
+}
+
+const scopeNames = (lists: readonly string[] | undefined): readonly string[] | undefined =>
+  lists?.flatMap((list) => list.split(',').map((scope) => scope.trim()))
 
 const limitedManager = 'A token with limits cannot have the scope tokens:manage.'
 
@@ -89,6 +142,8 @@ function bucketMistake(bucket: string | undefined): string | null {
 
 function scopeMistake(names: readonly string[] = []): string | null {
   const unknown = names.find((name) => !isScope(name))
+  if (unknown !== undefined && isServiceScope(unknown))
+    return `Only service tokens have the scope ${unknown}: mediabucket token create --service --scope ${unknown}`
   return unknown === undefined ? null : `"${unknown}" is not a scope. The scopes are ${scopes.join(', ')}.`
 }
 
@@ -96,43 +151,52 @@ const readScopes = (names: readonly string[] | undefined): readonly Scope[] =>
   names === undefined ? defaultScopes : scopes.filter((scope) => names.includes(scope))
 
 /** Milliseconds. Throws UsageError. */
-export function readExpiry(text: string): number {
+export function readDuration(text: string, option: string): number {
   const duration = parseDuration(text)
   if (duration === null)
-    throw new UsageError(`--expires takes a duration such as 12h, 30d or 52w, not "${text}"`)
+    throw new UsageError(`${option} takes a duration such as 12h, 30d or 52w, not "${text}"`)
   return duration
 }
 
-export const tokenList: Command = {
-  help: `Usage: mediabucket token list [--bucket NAME] [--json]
+/** In place of a bucket's name, which has no such characters. */
+const serviceMark = '(service)'
 
-Prints a table; its first column is the id of the token. UPLOADED and LEFT are what was and can be uploaded with a token that has limits,
-such as an upload link. The header is printed on a terminal only.
+export const tokenList: Command = {
+  help: `Usage: mediabucket token list [--bucket NAME | --service] [--json]
+
+Prints a table; its first column is the id of the token. The bucket of a service token is ${serviceMark}. UPLOADED and LEFT
+are what was and can be uploaded with a token that has limits, such as an upload link. The header is printed on a terminal only.
 
 Options:
   --bucket NAME  List only the tokens of this bucket.
+  --service      List only the service tokens.
   --json         Print one JSON object per line.`,
 
   async run(args, { config, print, report }) {
     const { values } = parse('token list', {
       args: [...args],
-      options: { bucket: { type: 'string' }, json: { type: 'boolean' } },
+      options: { bucket: { type: 'string' }, service: { type: 'boolean' }, json: { type: 'boolean' } },
     })
-    const { bucket } = values
-    const tokens = await withCatalog(config, async (catalog) => {
+    const { bucket, service = false } = values
+    if (service && bucket !== undefined)
+      throw new UsageError('token list takes --bucket or --service, not both')
+    const listed = await withCatalog(config, async (catalog) => {
       if (bucket !== undefined && (await catalog.findBucketNamed(bucket)) === null)
         throw unknownBucket(bucket)
       return catalog.listTokens(bucket)
     })
+    const tokens = service ? listed.filter((token) => token.bucket === null) : listed
     const now = Date.now()
     if (values.json) {
       for (const token of tokens) print(jsonLine(toJson(token, now)))
       return
     }
     if (tokens.length === 0)
-      return report('There are no tokens. Create one: mediabucket token create --bucket NAME')
-    const listed = tokens.map((token) => ({ ...token, state: state(token, now) }))
-    for (const line of table(columns, listed, { header: process.stdout.isTTY })) print(line)
+      return report(
+        `There are no tokens. Create one: mediabucket token create ${service ? '--service --scope buckets:manage' : '--bucket NAME'}`,
+      )
+    const rows = tokens.map((token) => ({ ...token, state: state(token, now) }))
+    for (const line of table(columns, rows, { header: process.stdout.isTTY })) print(line)
   },
 }
 
@@ -142,7 +206,7 @@ interface ListedToken extends TokenRecord {
 
 const columns = [
   { header: 'ID', cell: ({ id }: TokenRecord) => id },
-  { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket },
+  { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket ?? serviceMark },
   { header: 'NAME', cell: ({ name }: TokenRecord) => name || '-' },
   { header: 'STATE', cell: (token: ListedToken) => token.state },
   { header: 'SCOPES', cell: ({ scopes }: TokenRecord) => scopes.join(',') },
@@ -191,7 +255,7 @@ const toJson = (token: TokenRecord, now: number) => ({
 export const tokenRevoke: Command = {
   help: `Usage: mediabucket token revoke ID|NAME [--bucket NAME]
 
-ID is the first column of \`mediabucket token list\` (tok_…). NAME is the name of an active token; it must be unique. Works
+ID is the first column of \`mediabucket token list\` (tok_…, svc_… or usr_…). NAME is the name of an active token; it must be unique. Works
 while the service is running.
 
 Options:
@@ -212,7 +276,7 @@ export const tokenRestore: Command = {
   help: `Usage: mediabucket token restore ID|NAME [--bucket NAME]
 
 Gives a user of the issuer whose access was revoked the access back, from the next request on. ID is the first column of
-\`mediabucket token list\` (usr_…), NAME the subject of the user. A token of the service is not restored, because others may know it:
+\`mediabucket token list\` (usr_…), NAME the subject of the user. A token is not restored, because others may know it:
 create a new one. Works while the service is running.
 
 Options:
@@ -224,7 +288,7 @@ Options:
       const found = await findToken(catalog, word, bucket, ({ revokedAt }) => revokedAt !== null)
       if (!isUserId(found.id))
         throw new CommandError(
-          `${found.id} is a token of the service, and stays revoked, because others may know it. Create a new one: mediabucket token create --bucket ${found.bucket}`,
+          `${found.id} is a token, and stays revoked, because others may know it. Create a new one: mediabucket token create ${found.bucket === null ? `--service --scope ${found.scopes.join(',')}` : `--bucket ${found.bucket}`}`,
         )
       await catalog.restoreToken(found.id)
       return found
@@ -247,17 +311,24 @@ function readTokenArguments(
     allowPositionals: true,
     options: { bucket: { type: 'string' } },
   })
-  const [word, ...more] = positionals
-  if (word === undefined || word === '' || more.length > 0)
-    throw new UsageError(`${command} takes one ID or NAME. See: mediabucket token list`)
-  return { word, bucket: values.bucket }
+  return { word: requireWord(command, positionals), bucket: values.bucket }
 }
 
-const tokenText = ({ id, name, bucket }: TokenRecord): string =>
-  `${id}${name === '' ? '' : ` "${name}"`} of the bucket "${bucket}"`
+/** The ID or NAME of a command. Throws UsageError. */
+export function requireWord(command: string, [word, ...more]: readonly string[]): string {
+  if (word === undefined || word === '' || more.length > 0)
+    throw new UsageError(`${command} takes one ID or NAME. See: mediabucket token list`)
+  return word
+}
+
+export const tokenText = ({ id, name, bucket }: TokenRecord): string =>
+  `${id}${name === '' ? '' : ` "${name}"`} of ${ownerText(bucket)}`
+
+const ownerText = (bucket: string | null): string =>
+  bucket === null ? 'the service' : `the bucket "${bucket}"`
 
 /** Finds a token by its id, else by its name: the one of the state, or the only one. Throws CommandError. */
-async function findToken(
+export async function findToken(
   catalog: Pick<Catalog, 'listTokens' | 'findBucketNamed'>,
   idOrName: string,
   bucket: string | undefined,
@@ -282,6 +353,6 @@ function ambiguousName(name: string, tokens: readonly TokenRecord[]): CommandErr
   const buckets = new Set(tokens.map(({ bucket }) => bucket))
   const remedy =
     buckets.size === tokens.length ? 'Pass --bucket NAME or one of the ids' : 'Pass one of the ids'
-  const rows = tokens.map(({ id, bucket }) => `  ${id} of the bucket "${bucket}"`)
+  const rows = tokens.map(({ id, bucket }) => `  ${id} of ${ownerText(bucket)}`)
   return new CommandError(`${tokens.length} tokens have the name "${name}". ${remedy}:\n${rows.join('\n')}`)
 }

@@ -7,7 +7,9 @@ import {
   maxOverlap,
   maxTokenName,
   type Scope,
+  type ServiceScope,
   scopes,
+  serviceScopes,
   tokenNameRule,
 } from '../../core/token-rules.ts'
 import { limit } from './parameters.ts'
@@ -137,14 +139,12 @@ export const TokenRotation = Type.Object(
   { title: 'TokenRotation', description: 'How a token is replaced.', additionalProperties: false },
 )
 
-const tokenMembers = {
+const names = {
   id: Type.String({ description: 'The id, also for `mediabucket token revoke`.' }),
   name: Type.String({ description: 'The name; may be empty.' }),
-  bucket: Type.String({ description: 'The name of its bucket.' }),
-  scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
-    uniqueItems: true,
-    description: 'Its scopes.',
-  }),
+}
+
+const otherMembers = {
   created_at: time('The time of creation, in UTC.'),
   expires_at: nullable(time('The time of expiry, in UTC; null where it does not expire.')),
   note: nullable(Type.String({ description: 'A text for those who use the token.' })),
@@ -153,11 +153,25 @@ const tokenMembers = {
   left: nullable(AmountLeft),
 }
 
-export const TokenObject = closedObject(
-  'Token',
-  'The properties of a token, without the token itself.',
-  tokenMembers,
-)
+const tokenMembers = {
+  ...names,
+  bucket: Type.String({ description: 'The name of its bucket.' }),
+  scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
+    uniqueItems: true,
+    description: 'Its scopes.',
+  }),
+  ...otherMembers,
+}
+
+export const TokenObject = closedObject('Token', 'The properties of a token, without the token itself.', {
+  ...names,
+  bucket: nullable(Type.String({ description: 'The name of its bucket; null for a service token.' })),
+  scopes: Type.Array(Type.Unsafe<ServiceScope>({ type: 'string', enum: [...serviceScopes] }), {
+    uniqueItems: true,
+    description: 'Its scopes. `buckets:manage` is one of service tokens only.',
+  }),
+  ...otherMembers,
+})
 
 const ManagedToken = closedObject('ManagedToken', 'The properties of a token of the bucket, and its use.', {
   ...tokenMembers,

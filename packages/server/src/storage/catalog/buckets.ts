@@ -159,6 +159,10 @@ export const findBucketNamed = (name: string): Query<NamedBucket | null> =>
 export const findBucket = (name: string): Query<BucketId | null> =>
   first(readId, `SELECT id FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted} FOR KEY SHARE`, name)
 
+/** The id of the bucket, which cannot be deleted until the end of the transaction; null if it is deleted. */
+export const findLiveBucket = (id: BucketId): Query<BucketId | null> =>
+  first(readId, `SELECT id FROM buckets WHERE id = $1 AND ${isNotDeleted} FOR KEY SHARE`, id)
+
 const readId = (row: Row): BucketId => bucketIdOf(row, 0)
 
 // The id of a deleted bucket is not reused: with it, a cached page of the old bucket would be served for the new one.

@@ -1,4 +1,5 @@
 import * as keys from './access/keys.ts'
+import * as serviceTokens from './access/service-tokens.ts'
 import * as tokens from './access/tokens.ts'
 import { addedBy } from './audit/audit-events.ts'
 import * as auditLog from './audit/audit-log.ts'
@@ -32,6 +33,7 @@ const nouns = {
   items,
   keys,
   labels,
+  serviceTokens,
   takenTimes,
   tokens,
   trash,

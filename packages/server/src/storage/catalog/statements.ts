@@ -176,6 +176,8 @@ export const tokenIdOf = (row: Row, column: number): TokenId => text(row, column
 export const tokenIdOrNull = (row: Row, column: number): TokenId | null =>
   row[column] === null ? null : tokenIdOf(row, column)
 export const bucketIdOf = (row: Row, column: number): BucketId => integer(row, column) as BucketId
+export const bucketIdOrNull = (row: Row, column: number): BucketId | null =>
+  row[column] === null ? null : bucketIdOf(row, column)
 export const contentIdOf = (row: Row, column: number): ContentId => integer(row, column) as ContentId
 
 /** Texts whose labels stay in memory. Most items of a list have the labels of others, so these are parsed once. */

@@ -45,7 +45,6 @@ interface TransferredBucket extends BucketSettings {
 }
 
 interface TransferredToken extends Omit<TokenRecord, 'bucket'> {
-  readonly bucketId: BucketId
   /** SHA-256 of the token, 32 bytes. */
   readonly hash: Uint8Array
   /** The token that replaced it. */
@@ -201,7 +200,7 @@ function* readState(): Query<string> {
 
 function readTransferredToken(row: Row): TransferredToken {
   const { bucket: _bucket, ...token } = readToken(row)
-  return { ...token, bucketId: bucketIdOf(row, 15), hash: bytes(row, 16), replacedBy: textOrNull(row, 17) }
+  return { ...token, hash: bytes(row, 16), replacedBy: textOrNull(row, 17) }
 }
 
 const tokenRows = `SELECT tokens.id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at, note, token_limits.id, limits,
@@ -416,7 +415,7 @@ function* insertTokens(tokens: readonly TransferredToken[]): Work<void> {
       replacedBy,
     } = token
     const limitedBy = limits?.id ?? null
-    if (limits !== null) yield* transferLimits(bucketId, limits)
+    if (limits !== null && bucketId !== null) yield* transferLimits(bucketId, limits)
     yield* change(
       `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at, note, limited_by, replaced_by)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)

@@ -136,7 +136,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await other.findListedBucket('b')).toBeNull()
       expect((await other.listBuckets()).map(({ name }) => name)).toEqual(['kept'])
       expect((await other.listTokens()).map(({ bucket }) => bucket)).toEqual(['kept'])
-      const late = { code: 'token-revoked' }
+      const late = { code: 'bucket-unknown' }
       await expect(other.addItems(id, inBlobStore([newItem()]))).rejects.toMatchObject(late)
       await expect(other.createUpload(newUpload(id))).rejects.toMatchObject(late)
       await expect(
@@ -286,7 +286,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const id = await newBucket(catalog, 'b')
       expect(await catalog.deleteBucketChunk(id, 1, 1)).toMatchObject({ isDeleted: true })
-      const late = { code: 'token-revoked' }
+      const late = { code: 'bucket-unknown' }
       await expect(catalog.addItems(id, inBlobStore([newItem()]))).rejects.toMatchObject(late)
       await expect(catalog.createUpload(newUpload(id))).rejects.toMatchObject(late)
       await expect(catalog.page(id, 1)).rejects.toMatchObject(late)

@@ -17,6 +17,7 @@ import { describeNameSearch } from './name-search-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
 import { describeScans } from './scan-contract.ts'
+import { describeServiceTokens } from './service-token-contract.ts'
 import { describeTokens } from './token-contract.ts'
 import { describeTrash } from './trash-contract.ts'
 import { describeUploads } from './upload-contract.ts'
@@ -25,6 +26,7 @@ import { describeWebhooks } from './webhook-contract.ts'
 /** The behaviour of every catalog engine. sqlite.test.ts and postgres.test.ts run the contracts; vitest's `-t` selects among them. */
 export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTokens(engine, fresh)
+  describeServiceTokens(engine, fresh)
   describeMedia(engine, fresh)
   describeEdits(engine, fresh)
   describeTrash(engine, fresh)

@@ -5,7 +5,7 @@ import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { WebhookDelivery } from '../../../src/storage/catalog/feed/webhook-deliveries.ts'
 import type { ChangeKind } from '../../../src/storage/catalog/nouns.ts'
 import type { BucketId, IdempotentRequest, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
-import { hashOf, inBlobStore, newItem, newToken, newUpload, withBytes } from './samples.ts'
+import { hashOf, inBlobStore, newItem, newServiceToken, newToken, newUpload, withBytes } from './samples.ts'
 
 const day = 86_400_000
 const lease = { owner: 'owner', lifetime: 30_000 }
@@ -84,6 +84,7 @@ export async function prepareSample(catalog: Catalog, sample: Sample): Promise<v
   await catalog.addToken(newToken('camera', { bucket: 'b' }))
   await catalog.addToken(newToken('limited', { bucket: 'b', limits }))
   await catalog.addToken(newToken('other', { bucket: 'doomed' }))
+  await catalog.addServiceToken(newServiceToken('service'))
   await catalog.addItems(bucketId, [removed].map(withBytes))
   await catalog.addItems(bucketId, stored([...kept.slice(0, 2), ...expired, ...trashed]))
   await catalog.addItems(bucketId, inBlobStore(kept.slice(2)))
@@ -141,6 +142,13 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
     catalog.rotateToken(bucketId, 'camera' as TokenId, {
       ...newToken('successor'),
       replaces: 'limited' as TokenId,
+      replacedUntil: now + day,
+    }),
+  addServiceToken: (catalog) => catalog.addServiceToken(newServiceToken('other service')),
+  rotateServiceToken: (catalog) =>
+    catalog.rotateServiceToken({
+      ...newServiceToken('service successor'),
+      replaces: 'service' as TokenId,
       replacedUntil: now + day,
     }),
   revokeToken: (catalog) => catalog.revokeToken('limited' as TokenId, now),

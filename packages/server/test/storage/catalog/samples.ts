@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
-import type { NewToken } from '../../../src/storage/catalog/access/tokens.ts'
+import type { NewServiceToken, NewToken } from '../../../src/storage/catalog/access/tokens.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { AddedItem, BucketId, Item, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import type { NewUpload } from '../../../src/storage/catalog/uploads.ts'
@@ -65,6 +65,17 @@ export const newToken = (name: string, fields: Partial<NewToken> = {}): NewToken
   name,
   hash: hashOf(name),
   scopes: ['media:read', 'media:write'],
+  createdAt: 1_790_000_000_000,
+  expiresAt: null,
+  ...fields,
+})
+
+/** As newToken, of the service. */
+export const newServiceToken = (name: string, fields: Partial<NewServiceToken> = {}): NewServiceToken => ({
+  id: name as TokenId,
+  name,
+  hash: hashOf(name),
+  scopes: ['buckets:manage', 'media:read'],
   createdAt: 1_790_000_000_000,
   expiresAt: null,
   ...fields,

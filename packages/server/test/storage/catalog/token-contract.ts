@@ -183,6 +183,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect(await catalog.listTokens('work')).toEqual([
         {
           id: 'work',
+          bucketId: expect.any(Number),
           bucket: 'work',
           name: 'work',
           scopes: ['media:read', 'media:write'],

@@ -1,13 +1,27 @@
-import { tokenRevoked } from '../../../core/faults.ts'
+import { bucketDeleted, tokenRevoked } from '../../../core/faults.ts'
 import { type LimitUse, limitsObject, parseStoredLimits, type TokenLimits } from '../../../core/quotas.ts'
-import { type Actor, isScope, type Scope } from '../../../core/token-rules.ts'
+import {
+  type Actor,
+  isScope,
+  isServiceScope,
+  type Scope,
+  type ServiceScope,
+} from '../../../core/token-rules.ts'
 import type { AuditEvent } from '../audit/audit-events.ts'
-import { createBucket, expiredColumn, findBucket, isNotDeleted, readRemoval } from '../buckets.ts'
+import {
+  createBucket,
+  expiredColumn,
+  findBucket,
+  findLiveBucket,
+  isNotDeleted,
+  readRemoval,
+} from '../buckets.ts'
 import { auditedChangesOf, changesOf, ofBucket, ofBucketNamed } from '../declarations.ts'
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from '../records.ts'
 import {
   all,
   bucketIdOf,
+  bucketIdOrNull,
   change,
   type EngineName,
   eachEngine,
@@ -28,9 +42,11 @@ import { insertLimits, readLimitRow } from './token-limits.ts'
 /** A token, without its hash; times are milliseconds since 1970. */
 export interface TokenRecord {
   readonly id: TokenId
-  readonly bucket: string
+  /** Null for a service token. */
+  readonly bucket: string | null
+  readonly bucketId: BucketId | null
   readonly name: string
-  readonly scopes: readonly Scope[]
+  readonly scopes: readonly ServiceScope[]
   readonly createdAt: number
   readonly expiresAt: number | null
   readonly lastUsedAt: number | null
@@ -48,13 +64,22 @@ export interface NewTokenSecret {
   readonly createdAt: number
 }
 
-/** A new token of a bucket that exists. */
-export interface GrantedToken extends NewTokenSecret {
+/** A new token. */
+interface AnyNewToken extends NewTokenSecret {
   readonly name: string
-  readonly scopes: readonly Scope[]
   readonly expiresAt: number | null
   /** A text for those who use the token. Left out or null for none. */
   readonly note?: string | null
+}
+
+/** A new service token. */
+export interface NewServiceToken extends AnyNewToken {
+  readonly scopes: readonly ServiceScope[]
+}
+
+/** A new token of a bucket that exists. */
+export interface GrantedToken extends AnyNewToken {
+  readonly scopes: readonly Scope[]
   /** Left out or null for no limits. */
   readonly limits?: TokenLimits | null
 }
@@ -81,7 +106,7 @@ export interface TokenReads {
 
 const scopeSets = new Map<string, ReadonlySet<Scope>>()
 
-/** Parses stored scopes, each distinct text once. Unknown names grant nothing. */
+/** Parses stored scopes of a bucket, each distinct text once. Unknown names grant nothing. */
 function scopesOf(stored: string): ReadonlySet<Scope> {
   let set = scopeSets.get(stored)
   if (!set) {
@@ -90,6 +115,10 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
   }
   return set
 }
+
+/** Parses stored scopes of a service token. */
+export const serviceScopesOf = (stored: string): readonly ServiceScope[] =>
+  stored.split(' ').filter(isServiceScope)
 
 /** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs. */
 const privacyColumn = 'private + (private & signed_pages)'
@@ -108,7 +137,9 @@ const granted = (engine: EngineName, now: string, token = ofToken) =>
     ...{ nextExpiry: 'next_expiry', itemDays: 'item_days', expired: expiredColumn(engine, now) },
   })
 export const grantColumns = (engine: EngineName, now: string): string => granted(engine, now).text
-const { at } = granted('sqlite', '')
+/** The places of `grantColumns`. */
+export const { at: grantPlaces } = granted('sqlite', '')
+const at = grantPlaces
 
 /** Reads `grantColumns`. */
 export function readGrant(row: Row): Grant {
@@ -145,12 +176,16 @@ const newUserRow = eachEngine(
     `SELECT ${granted(engine, '$2', ofNewUser).text} FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted}`,
 )
 
-/** Reads token, bucket's name, name, scopes, creation, expiry, last use, revocation, note, and of its limits the id, the text and the counters. */
+/**
+ * Reads token, bucket's name, name, scopes, creation, expiry, last use, revocation, note, of its limits the id, the text and the counters, and the
+ * bucket's id.
+ */
 export const readToken = (row: Row): TokenRecord => ({
   id: tokenIdOf(row, 0),
-  bucket: text(row, 1),
+  bucket: textOrNull(row, 1),
+  bucketId: bucketIdOrNull(row, 15),
   name: text(row, 2),
-  scopes: [...scopesOf(text(row, 3))],
+  scopes: row[15] === null ? serviceScopesOf(text(row, 3)) : [...scopesOf(text(row, 3))],
   createdAt: integer(row, 4),
   expiresAt: integerOrNull(row, 5),
   lastUsedAt: integerOrNull(row, 6),
@@ -165,8 +200,8 @@ export const newUserGrant = (bucket: string, id: TokenId): Query<Grant | null> =
 
 const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
   last_used_at, revoked_at, note, token_limits.id, limits, token_limits.items, token_limits.bytes, token_limits.reserved_items,
-  token_limits.reserved_bytes
-  FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id LEFT JOIN token_limits ON token_limits.id = limited_by`
+  token_limits.reserved_bytes, tokens.bucket_id
+  FROM tokens LEFT JOIN buckets ON buckets.id = tokens.bucket_id LEFT JOIN token_limits ON token_limits.id = limited_by`
 
 export const findToken = (id: TokenId): Query<TokenRecord | null> =>
   first(readToken, `${tokenRows} WHERE tokens.id = $1`, id)
@@ -180,18 +215,18 @@ export const tokensAfter = (bucketId: BucketId, after: TokenId | null, limit: nu
     ...[bucketId, after, limit],
   )
 
-/** All tokens, or those of one bucket, oldest first; without their hashes. */
+/** All tokens, also those of the service, or those of one bucket, oldest first; without their hashes. */
 export function listTokens(bucket?: string): Query<TokenRecord[]> {
   const order = 'ORDER BY tokens.created_at, tokens.number'
   return bucket === undefined
-    ? all(readToken, `${tokenRows} WHERE ${isNotDeleted} ${order}`)
+    ? all(readToken, `${tokenRows} WHERE tokens.bucket_id IS NULL OR ${isNotDeleted} ${order}`)
     : all(readToken, `${tokenRows} WHERE buckets.name = $1 ${order}`, bucket)
 }
 
 const insertion = `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, note, limited_by)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
-const insertedValues = (bucketId: BucketId, token: GrantedToken) => {
+const insertedValues = (bucketId: BucketId | null, token: NewServiceToken & Pick<GrantedToken, 'limits'>) => {
   const { id, name, hash, scopes, createdAt, expiresAt, note = null, limits = null } = token
   const limitedBy = limits === null ? null : id
   return [id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, note, limitedBy]
@@ -207,6 +242,12 @@ export function* insertToken(
   const { id, limits = null } = token
   if (limits !== null) yield* insertLimits(id, bucketId, limits)
   yield* record(by, (by) => tokenEvent(bucketId, token, by))
+}
+
+/** Creates a service token. */
+export function* addServiceToken(token: NewServiceToken, by?: Actor): Work<undefined> {
+  yield* change(insertion, ...insertedValues(null, token))
+  yield* record(by, (by) => tokenEvent(null, token, by))
 }
 
 /** Creates the token, and its bucket if it does not exist. Returns whether it created the bucket. */
@@ -248,7 +289,10 @@ function* holdBucket(name: string): Work<BucketId> {
   return id
 }
 
-/** Creates a token of the bucket. Throws Fault `token-revoked` if the token `grantor` was revoked, or its bucket deleted. */
+/**
+ * Creates a token of the bucket. Throws Fault `token-revoked` if the token `grantor` was revoked, and `bucket-unknown` if the bucket was deleted. The
+ * grantor is a token of the bucket or of the service.
+ */
 export function* grantToken(
   bucketId: BucketId,
   grantor: TokenId,
@@ -261,19 +305,28 @@ export function* grantToken(
 
 /**
  * Creates the successor of a token of the bucket. False if the bucket has no such token that is valid when the successor is
- * created and has no successor yet. Throws Fault `token-revoked` as grantToken.
+ * created and has no successor yet. Throws Fault `token-revoked` as grantToken. The grantor is null for the operator.
  */
 export function* rotateToken(
   bucketId: BucketId,
-  grantor: TokenId,
+  grantor: TokenId | null,
   successor: TokenSuccessor,
   by?: Actor,
 ): Work<boolean> {
-  yield* requireGrantor(bucketId, grantor, successor.createdAt)
+  if (grantor !== null) yield* requireGrantor(bucketId, grantor, successor.createdAt)
+  return yield* replaceToken(bucketId, successor, by)
+}
+
+/** Creates the successor of a service token. False as rotateToken. */
+export const rotateServiceToken = (successor: TokenSuccessor, by?: Actor): Work<boolean> =>
+  replaceToken(null, successor, by)
+
+/** Creates the successor of a token of the bucket, or of the service if it is null. */
+function* replaceToken(bucketId: BucketId | null, successor: TokenSuccessor, by?: Actor): Work<boolean> {
   const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
   // The lock makes a concurrent rotation wait, so that it reads the successor that the first one sets.
   const added = yield* change(
-    `WITH replaced AS MATERIALIZED (SELECT * FROM tokens WHERE id = $5 AND bucket_id = $6 FOR UPDATE)
+    `WITH replaced AS MATERIALIZED (SELECT * FROM tokens WHERE id = $5 AND bucket_id IS NOT DISTINCT FROM $6::int8 FOR UPDATE)
     INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, note, limited_by)
     SELECT $1, bucket_id, name, $2, scopes, $3, $4, note, limited_by FROM replaced
     WHERE revoked_at IS NULL AND replaced_by IS NULL AND coalesce(expires_at > $3, true)`,
@@ -292,7 +345,7 @@ export function* rotateToken(
 /** False if there is no such token. A second revocation keeps the first time. */
 export function* revokeToken(id: TokenId, at: number, by?: Actor): Work<boolean> {
   const token = yield* first(
-    (row) => ({ bucketId: bucketIdOf(row, 0), name: text(row, 1), revokedAt: integerOrNull(row, 2) }),
+    (row) => ({ bucketId: bucketIdOrNull(row, 0), name: text(row, 1), revokedAt: integerOrNull(row, 2) }),
     'SELECT bucket_id, name, revoked_at FROM tokens WHERE id = $1 FOR UPDATE',
     id,
   )
@@ -307,7 +360,7 @@ export function* revokeToken(id: TokenId, at: number, by?: Actor): Work<boolean>
 /** Undoes the revocation of a token. False if there is no such token. */
 export function* restoreToken(id: TokenId, by?: Actor): Work<boolean> {
   const token = yield* first(
-    (row) => ({ bucketId: bucketIdOf(row, 0), name: text(row, 1), revokedAt: integerOrNull(row, 2) }),
+    (row) => ({ bucketId: bucketIdOrNull(row, 0), name: text(row, 1), revokedAt: integerOrNull(row, 2) }),
     'SELECT bucket_id, name, revoked_at FROM tokens WHERE id = $1 FOR UPDATE',
     id,
   )
@@ -327,17 +380,19 @@ export function* touchToken(id: TokenId, at: number): Work<undefined> {
 /** The lock makes a revocation at the same time wait for the new token. */
 function* requireGrantor(bucketId: BucketId, grantor: TokenId, now: number): Work<void> {
   const grant = yield* first(
-    () => true,
-    `SELECT 1 FROM tokens WHERE id = $1 AND bucket_id = $2 AND revoked_at IS NULL AND coalesce(expires_at > $3, true)
-    FOR UPDATE`,
+    (row) => (row[0] === null ? 'service' : 'bucket'),
+    `SELECT bucket_id FROM tokens WHERE id = $1 AND coalesce(bucket_id = $2, true) AND revoked_at IS NULL
+      AND coalesce(expires_at > $3, true) FOR UPDATE`,
     ...[grantor, bucketId, now],
   )
   if (grant === null) throw tokenRevoked()
+  // The deletion of the bucket has revoked its tokens, but not those of the service.
+  if (grant === 'service' && (yield* findLiveBucket(bucketId)) === null) throw bucketDeleted()
 }
 
 const tokenEvent = (
-  bucketId: BucketId,
-  { id, name, scopes, expiresAt, limits = null }: GrantedToken,
+  bucketId: BucketId | null,
+  { id, name, scopes, expiresAt, limits = null }: NewServiceToken & Pick<GrantedToken, 'limits'>,
   by: Actor,
 ): AuditEvent => ({
   action: 'token-create',
@@ -359,7 +414,7 @@ const auditedLimits = (limits: TokenLimits) => {
 
 /** The target is the new token. */
 const rotationEvent = (
-  bucketId: BucketId,
+  bucketId: BucketId | null,
   { id, expiresAt, replaces, replacedUntil }: TokenSuccessor,
   by: Actor,
 ): AuditEvent => ({
@@ -378,6 +433,7 @@ export const reads = { newUserGrant, findToken, tokensAfter, listTokens }
 export const changes = {
   ...auditedChangesOf({ addToken }, { locks: ({ bucket }) => ofBucketNamed(bucket) }),
   ...auditedChangesOf({ createBucketWithToken, addUser, revokeToken, restoreToken }),
+  ...auditedChangesOf({ addServiceToken, rotateServiceToken }),
   ...auditedChangesOf({ grantToken, rotateToken }, { locks: ofBucket }),
   ...changesOf({ touchToken }),
 }

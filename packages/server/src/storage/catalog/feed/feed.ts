@@ -123,7 +123,7 @@ export function numbersOf(place: FeedPlace): readonly number[] {
  * Up to `limit` changes of the bucket after the number `after`, in order, with the items as they are now, in one snapshot. `start` is the
  * first change that is kept, and `now` the end of the feed. Null if changes after `after` were removed because of their age, or if the
  * feed never had this number, which shows that the data have gone back (history.ts): then the reader lists the items again. Throws Fault
- * `token-revoked` if the bucket was deleted.
+ * `bucket-unknown` if the bucket was deleted.
  */
 export function* readChanges(bucketId: BucketId, after: FeedPlace, limit: number): Query<ChangeRows | null> {
   const from = numberBefore(after)

@@ -54,7 +54,7 @@ export interface ItemReads {
 
   /**
    * Up to `limit` of the selected items: those that follow `after`, or the first ones if it is null. Takes O(log n) and a time
-   * for each returned item; with a name, see docs/architecture/listing.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
+   * for each returned item; with a name, see docs/architecture/listing.md, Search by name. Throws Fault `bucket-unknown` if the bucket was deleted.
    */
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
 

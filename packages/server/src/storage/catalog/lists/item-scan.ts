@@ -120,7 +120,7 @@ const bucketState = eachEngine(
   (engine) => `SELECT revision, ${expiredColumn(engine, '$2')}, total, next_seq FROM buckets WHERE id = $1`,
 )
 
-/** Throws Fault `token-revoked` if there is no such bucket. */
+/** Throws Fault `bucket-unknown` if there is no such bucket. */
 function* readBucket(bucketId: BucketId): Query<ScannedBucket> {
   const now = Date.now()
   const bucket = yield* first(

@@ -146,7 +146,7 @@ function* readLiveItemsAt(
   return positioned(rows, order)
 }
 
-/** Reads the rows of `positionedRows`. Throws Fault `token-revoked` if there is no such bucket. */
+/** Reads the rows of `positionedRows`. Throws Fault `bucket-unknown` if there is no such bucket. */
 function positioned(rows: readonly Row[], order: ItemOrder): PositionedItems {
   const [row] = rows
   if (row === undefined) throw bucketDeleted()

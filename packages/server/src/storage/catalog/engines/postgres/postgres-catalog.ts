@@ -259,7 +259,7 @@ async function readServability(run: Run, ids: readonly ItemId[]): Promise<readon
   return ids.map((id) => found.get(id) ?? 'not')
 }
 
-/** Returns the page. Throws Fault `token-revoked` if its bucket was deleted. */
+/** Returns the page. Throws Fault `bucket-unknown` if its bucket was deleted. */
 function requirePage(found: PageRows | 'no bucket'): PageRows {
   if (found === 'no bucket') throw bucketDeleted()
   return found

@@ -255,7 +255,7 @@ type Amounts = Pick<Bucket, 'items' | 'bytes' | 'reservedItems' | 'reservedBytes
  */
 export interface LockedBuckets {
   has(id: BucketId): boolean
-  /** Throws Fault `token-revoked` if there is no such bucket. */
+  /** Throws Fault `bucket-unknown` if there is no such bucket. */
   get(id: BucketId): Bucket
   /** As get. Throws for a bucket that is deleted and not removed yet too. */
   getKept(id: BucketId): Bucket

@@ -57,13 +57,14 @@ CREATE INDEX buckets_deleted ON buckets (id) WHERE private = 2;
 -- The request with an idempotency key that created the bucket (catalog/bucket-creation.ts).
 CREATE UNIQUE INDEX buckets_by_creation ON buckets (creation_key) WHERE creation_key IS NOT NULL;
 
--- The tokens of the service, and the users of an issuer, whose ids begin with usr_: the next request of a user whose row is missing adds one, so the row of
--- a revoked user stays. replaced_by is the id of the token that replaced this one: a token has one successor at most. The rows that
--- replaced_by and limited_by name stay until the token is revoked, and limits until its uploads have ended (catalog/checks/column-checks.ts).
+-- The tokens of buckets; service tokens, whose ids begin with svc_ and whose bucket_id is null; and the users of an issuer, whose ids begin with usr_: the
+-- next request of a user whose row is missing adds one, so the row of a revoked user stays. replaced_by is the id of the token that replaced this one: a
+-- token has one successor at most. The rows that replaced_by and limited_by name stay until the token is revoked, and limits until its uploads have ended
+-- (catalog/checks/column-checks.ts).
 CREATE TABLE tokens (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
-  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  bucket_id INTEGER REFERENCES buckets (id),
   name TEXT NOT NULL,
   hash BLOB NOT NULL UNIQUE,
   scopes TEXT NOT NULL,
