@@ -32,7 +32,7 @@ const form = (body: string) => post(body, { 'content-type': 'multipart/form-data
 const part = (more: string) => `--b\r\nContent-Disposition: form-data; name="a"${more}\r\n\r\nx\r\n`
 const raw = async (text: string) => responseOf(await sendRaw(server.url, text))
 
-const withServiceToken = () => makeToken(server, '--service', '--scope', 'media:read')
+const withServiceToken = () => makeToken(server, '--service', '--scope', 'buckets:manage,media:read')
 
 async function withToken(...args: string[]) {
   return await makeToken(server, '--bucket', 'default', ...args)
@@ -84,6 +84,15 @@ async function manageWebhooks(method: string, path: string, body?: string) {
 
 const deleteMany = (body: string, type: string) =>
   server.request('/api/media', { method: 'DELETE', body, headers: { 'content-type': type } })
+
+async function manageBuckets(method: string, path: string, body?: string): Promise<Response> {
+  const { authorization } = await withServiceToken()
+  return server.request(`/api/buckets${path}`, {
+    method,
+    headers: { authorization, ...(body ? { 'content-type': 'application/json' } : {}) },
+    ...(body ? { body } : {}),
+  })
+}
 
 /** The request that causes each problem, or the reason why no request of this test can. */
 const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | string>> = {
@@ -147,6 +156,15 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   'bucket-unknown': async () => {
     const { authorization } = await withServiceToken()
     return server.request('/api/media', { headers: { authorization, 'mediabucket-bucket': 'none' } })
+  },
+  'bucket-exists': async () => {
+    await makeToken(server, '--bucket', 'existing')
+    return await manageBuckets('POST', '', '{"name":"existing"}')
+  },
+  'bucket-not-empty': async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'with-items')
+    await server.request('/api/media', { method: 'POST', body: 'x', headers: { authorization } })
+    return await manageBuckets('DELETE', '/with-items')
   },
   'issuer-unavailable': 'needs an issuer: issuer-users.test.ts',
   'scope-missing': async () => list((await withToken('--scope', 'media:write')).authorization),

@@ -362,6 +362,55 @@ test('D1 responses to requests that manage tokens are as described', async () =>
   await meet('POST', rotation, await send('POST', `${path}/rotate`, body), 409)
 })
 
+test('D1 responses to requests that manage buckets are as described', async () => {
+  const scopes = 'buckets:manage,tokens:manage,media:read'
+  const { authorization } = await makeToken(server, '--service', '--scope', scopes)
+  const [list, one, tokens] = ['/api/buckets', '/api/buckets/{name}', '/api/buckets/{name}/tokens'] as const
+  const send = (method: string, path: string, body?: string, headers: Record<string, string> = {}) =>
+    server.request(path, {
+      method,
+      headers: {
+        authorization,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body }),
+    })
+  const key = { 'idempotency-key': 'bucket' }
+  const body = '{"name":"described","token":{"scopes":["media:write"]}}'
+  const created = await send('POST', list, body, key)
+  const { token } = Object(await created.clone().json())
+  await meet('POST', list, created, 201)
+  await meet('POST', list, await send('POST', list, body), 409)
+  await meet('POST', list, await send('POST', list, '{"name":"other"}', key), 422)
+  await meet('GET', list, await send('GET', list), 200)
+  await meet('GET', list, await send('GET', `${list}?limit=0`), 400)
+  const path = `${list}/described`
+  await meet('GET', one, await send('GET', path), 200)
+  await meet('GET', one, await send('GET', `${list}/nobody`), 404)
+  await meet('PATCH', one, await send('PATCH', path, '{"max_items":2}'), 200)
+  await meet('PATCH', one, await send('PATCH', path, '{"max_items":3}', { 'if-match': '"x"' }), 412)
+  await meet('PATCH', one, await send('PATCH', `${list}/nobody`, '{}'), 404)
+  await meet('POST', tokens, await send('POST', `${path}/tokens`, '{"scopes":["media:read"]}'), 201)
+  await meet('POST', tokens, await send('POST', `${path}/tokens`, '{"scopes":["media:write"]}'), 403)
+  await meet('POST', tokens, await send('POST', `${list}/nobody/tokens`, '{"scopes":["media:read"]}'), 404)
+  for (const [method, described, target] of [
+    ['POST', list, list],
+    ['PATCH', one, path],
+    ['POST', tokens, `${path}/tokens`],
+  ] as const) {
+    await meet(method, described, await send(method, target, '{'), 400)
+    await meet(method, described, await send(method, target, 'x'.repeat(200_000)), 413)
+    await meet(method, described, await send(method, target, '{}', { 'content-type': 'text/plain' }), 415)
+  }
+  const writer = { authorization: `Bearer ${token.token}` }
+  await server.request('/api/media', { method: 'POST', body: 'x', headers: writer })
+  await meet('DELETE', one, await send('DELETE', path), 409)
+  await meet('DELETE', one, await send('DELETE', `${path}?items=all`), 400)
+  await meet('DELETE', one, await send('DELETE', `${path}?items=delete`), 204)
+  await meet('DELETE', one, await send('DELETE', path), 404)
+})
+
 test('D1 responses to requests that manage webhooks are as described', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'webhooks:manage')
   const send = (method: string, path: string, body?: string, type = 'application/json') =>

@@ -43,7 +43,7 @@ type TokenObject = ValueOf<typeof schemas.TokenObject>
 type ManagedTokenObject = ValueOf<typeof schemas.TokenList>['data'][number]
 
 /** A new token, with the token itself (docs/interface.md T6). */
-type CreatedToken = ValueOf<typeof schemas.CreatedToken>
+export type CreatedToken = ValueOf<typeof schemas.CreatedToken>
 
 /** The members that all tokens have. */
 const commonMembers = ({ id, name, createdAt, expiresAt, note, limits }: TokenRecord) => ({
@@ -76,7 +76,7 @@ const managedTokenObject = (token: TokenRecord): ManagedTokenObject => ({
 })
 
 /** Reads the row of a token that has been created. */
-async function createdToken(
+export async function createdToken(
   catalog: Pick<Catalog, 'findToken'>,
   id: TokenId,
   token: string,
@@ -108,7 +108,7 @@ interface GeneratedToken {
 }
 
 /** `now` is milliseconds since 1970. */
-function generateToken(now: number): GeneratedToken {
+export function generateToken(now: number): GeneratedToken {
   const token = newToken()
   return { token, row: { id: newTokenId(), hash: hashToken(token), createdAt: now } }
 }

@@ -21,6 +21,7 @@ import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { TokenList } from '../http/openapi/token-schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { GrantedToken } from '../storage/catalog/access/tokens.ts'
+import { expiryFault, newTokenMembers, readExpiry, readNewToken } from './new-tokens.ts'
 import { hasServiceToken } from './service-access.ts'
 import {
   describeToken,
@@ -106,7 +107,9 @@ async function listBucketTokens(
 async function createToken({ readAuthorizedJson, catalog }: TokenParts, exchange: Exchange): Promise<Reply> {
   const { caller, body } = await readAuthorizedJson(exchange, 'tokens:manage', newTokenMembers)
   const now = Date.now()
-  const created = await grantToken(catalog, caller, readNewToken(body, now), now, caller.actor)
+  const { request, faults } = readNewToken(body, now)
+  if (request === null) throw malformed(faults)
+  const created = await grantToken(catalog, caller, request, now, caller.actor)
   return { status: 201, headers: noStore, json: created }
 }
 
@@ -124,40 +127,7 @@ async function rotate({ readAuthorizedJson, catalog }: TokenParts, exchange: Exc
   return { status: 201, headers: noStore, json: created }
 }
 
-const newTokenMembers = ['scopes', 'name', 'expires_at', 'note', 'limits'] as const
-
 const rotationMembers = ['expires_at', 'overlap_seconds'] as const
-
-/** Reads the body of a request that creates a token (docs/interface.md T6). Throws Fault `json-malformed`. */
-function readNewToken(
-  body: JsonObject,
-  now: number,
-): Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'> {
-  const faults: ParameterFault[] = []
-  const names = readScopes(body['scopes'])
-  if (names === null)
-    faults.push({
-      parameter: 'scopes',
-      detail: `An array of 1 or more of: ${scopes.join(', ')}.`,
-      accepted: scopes,
-    })
-  const { name = '' } = body
-  if (!isName(name))
-    faults.push({ parameter: 'name', detail: tokenNameRule, maximum: maxTokenName, unit: 'characters' })
-  const expiresAt = readExpiry(body['expires_at'] ?? null, now)
-  if (expiresAt === undefined) faults.push(expiryFault)
-  const note = body['note'] ?? null
-  const isValidNote = note === null || (typeof note === 'string' && isNote(note))
-  if (!isValidNote) faults.push({ parameter: 'note', detail: noteRule, maximum: maxNote, unit: 'characters' })
-  const given = body['limits'] ?? null
-  const read = given === null ? null : readLimits(given)
-  const limits = read?.limits ?? null
-  faults.push(...(read?.faults ?? []))
-  if (limits !== null && names?.includes('tokens:manage')) faults.push(limitedManagerFault)
-  if (names === null || !isName(name) || expiresAt === undefined || !isValidNote || faults.length > 0)
-    throw malformed(faults)
-  return { name, scopes: names, expiresAt, note, limits }
-}
 
 /** Reads the body of a request that replaces a token (docs/interface.md T8). Throws Fault `json-malformed`. */
 function readRotation(
@@ -182,36 +152,5 @@ function readRotation(
   return { overlap: overlap * 1000, expiresAt }
 }
 
-/** Such a token could create one without limits. */
-const limitedManagerFault: ParameterFault = {
-  parameter: 'limits',
-  detail: 'A token with limits cannot have the scope tokens:manage.',
-}
-
-/** Null if the value is not a list of scopes. */
-function readScopes(value: unknown): readonly Scope[] | null {
-  if (!Array.isArray(value) || value.length === 0 || !value.every(isScopeName)) return null
-  return scopes.filter((scope) => value.includes(scope))
-}
-
-const isScopeName = (value: unknown): value is Scope => typeof value === 'string' && isScope(value)
-
-const isName = (value: unknown): value is string => typeof value === 'string' && isTokenName(value)
-
 const isOverlap = (value: unknown): value is number =>
   Number.isInteger(value) && typeof value === 'number' && value >= 0 && value <= maxOverlap
-
-/** The last time that RFC 3339 can express in UTC. Milliseconds since 1970. */
-const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
-
-/** Milliseconds since 1970; null for no expiry, undefined if the value is neither a future time nor null. */
-function readExpiry(value: unknown, now: number): number | null | undefined {
-  if (value === null) return null
-  const time = typeof value === 'string' ? parseTimestamp(value) : null
-  return time !== null && time > now && time <= lastTime ? time : undefined
-}
-
-const expiryFault: ParameterFault = {
-  parameter: 'expires_at',
-  detail: 'A time of RFC 3339 in the future, such as 2030-05-01T00:00:00Z, or null.',
-}

@@ -61,6 +61,8 @@ export type FaultCode =
   | 'quota-exceeded'
   | 'token-limit-exceeded'
   | 'type-refused'
+  | 'bucket-exists'
+  | 'bucket-not-empty'
   | 'idempotency-key-malformed'
   | 'idempotency-key-reused'
   | 'upload-unknown'

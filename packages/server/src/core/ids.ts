@@ -6,7 +6,7 @@ export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 /** `length` characters that carry five random bits each. */
 export type RandomBase32 = (length: number) => string
 
-export const randomBase32: RandomBase32 = (length) => lettersOf(randomBytes(length))
+export const randomBase32: RandomBase32 = (length) => base32Letters(randomBytes(length))
 
 /** For many values: reads 4096 random bytes at a time from the system, and uses each byte once. */
 function createRandomBase32(): RandomBase32 {
@@ -18,11 +18,12 @@ function createRandomBase32(): RandomBase32 {
       used = 0
     }
     used += length
-    return lettersOf(bytes.subarray(used - length, used))
+    return base32Letters(bytes.subarray(used - length, used))
   }
 }
 
-function lettersOf(bytes: Uint8Array): string {
+/** A letter for each byte, of five of its bits. */
+export function base32Letters(bytes: Uint8Array): string {
   let text = ''
   for (const byte of bytes) text += base32Alphabet.charAt(byte & 31)
   return text

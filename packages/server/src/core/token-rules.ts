@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { maxTokenName } from '@mediabucket/client/rules'
 import { Fault } from './faults.ts'
-import { base32Alphabet, base32Of, randomBase32 } from './ids.ts'
+import { base32Alphabet, base32Letters, base32Of, randomBase32 } from './ids.ts'
 
 const prefix = 'mbkt_'
 /** Of the service tokens (docs/interface.md ST1), so that the text of a token says how it is looked up. */
@@ -23,6 +23,10 @@ const withChecksum = (unsigned: string): string => unsigned + checksum(unsigned)
 
 /** Whether the text has the prefix of the service tokens. */
 export const isServiceToken = (text: string): boolean => text.startsWith(servicePrefix)
+
+/** As newToken, of 32 bytes that nobody can know. */
+export const tokenOfSecret = (secret: Uint8Array): string =>
+  withChecksum(prefix + base32Letters(secret.subarray(0, secretLength)))
 
 /** Whether the format and the checksum are correct: distinguishes a mistyped token from an unknown one. */
 export function isWellFormedToken(text: string): boolean {

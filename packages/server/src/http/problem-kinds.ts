@@ -131,8 +131,8 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'precondition-failed': {
     status: 412,
     title: 'A precondition failed',
-    cause: 'The item does not meet the condition of `If-Match` or `If-Unmodified-Since`.',
-    cure: 'Fetch the item again and repeat the request with its current `ETag`.',
+    cause: 'The item or the bucket does not meet the condition of `If-Match` or `If-Unmodified-Since`.',
+    cure: 'Fetch it again and repeat the request with its current `ETag`.',
   },
   'range-unsatisfiable': {
     status: 416,
@@ -219,6 +219,18 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'The form has more than 1,000 parts. Nothing was stored.',
     cure: 'Send the files in several requests.',
   },
+  'bucket-exists': {
+    status: 409,
+    title: 'A bucket has this name',
+    cause: 'Another bucket has the name that the request states.',
+    cure: 'Choose another name. For a repeated request, send the `Idempotency-Key` of the first one.',
+  },
+  'bucket-not-empty': {
+    status: 409,
+    title: 'The bucket has items',
+    cause: 'The bucket that is to be deleted has items, possibly in its trash.',
+    cure: 'Send `items=delete` to delete them with the bucket.',
+  },
   'idempotency-key-malformed': {
     status: 400,
     title: 'The Idempotency-Key is malformed',
@@ -227,10 +239,10 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   },
   'idempotency-key-reused': {
     status: 422,
-    title: 'The Idempotency-Key was used for another upload',
+    title: 'The Idempotency-Key was used for another request',
     cause:
-      'An earlier request with this token and key had other files, names, types or labels. Nothing was stored.',
-    cure: 'Use a new key for a new upload; repeat a key only with identical content.',
+      'An earlier request with this token and key had other files, names, types or labels, or stated another bucket. Nothing was stored.',
+    cure: 'Use a new key for a new request; repeat a key only with identical content.',
   },
   'quota-exceeded': {
     status: 507,

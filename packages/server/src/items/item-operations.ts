@@ -1,3 +1,4 @@
+import { bucketMembers } from '../core/bucket-members.ts'
 import { bucketDeleted, Fault, itemUnknown } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { type LabelChanges, labelRule, maxLabels } from '../core/item-labels.ts'
@@ -182,22 +183,5 @@ export async function describeBucket(
 ): Promise<ValueOf<typeof schemas.BucketObject>> {
   const bucket = await catalog.findBucketWithTrash(bucketId)
   if (bucket === null) throw bucketDeleted()
-  const { trash } = bucket
-  return {
-    name: bucket.name,
-    items: bucket.items,
-    bytes: bucket.bytes,
-    reserved_items: bucket.reservedItems,
-    reserved_bytes: bucket.reservedBytes,
-    max_items: bucket.maxItems,
-    max_bytes: bucket.maxBytes,
-    trash_days: bucket.trashDays,
-    trash_items: trash.items,
-    trash_bytes: trash.bytes,
-    private: bucket.isPrivate,
-    signed_pages: bucket.signedPages,
-    remove_metadata: bucket.removesMetadata !== false,
-    keep_taken_at: bucket.removesMetadata !== true,
-    item_days: bucket.itemDays,
-  }
+  return bucketMembers(bucket)
 }

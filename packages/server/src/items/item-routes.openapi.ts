@@ -1,7 +1,7 @@
 import { jsonBodyProblems } from '../http/bodies.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ItemParams, ItemQuery } from '../http/openapi/parameters.ts'
-import { otherItem, sampleItem } from '../http/openapi/samples.ts'
+import { otherItem, sampleBucket, sampleItem } from '../http/openapi/samples.ts'
 import {
   BucketObject,
   DeletedItems,
@@ -173,23 +173,7 @@ export const describeBucket: OperationDescription = {
         'application/json': {
           schema: BucketObject,
           examples: {
-            'with a limit of bytes': {
-              name: 'default',
-              items: 1204,
-              bytes: 5_431_288_190,
-              reserved_items: 1,
-              reserved_bytes: 700_000_000,
-              max_items: null,
-              max_bytes: 10_000_000_000,
-              trash_days: 30,
-              trash_items: 3,
-              trash_bytes: 7_340_021,
-              private: false,
-              signed_pages: false,
-              remove_metadata: false,
-              keep_taken_at: true,
-              item_days: null,
-            },
+            'with a limit of bytes': sampleBucket,
           },
         },
       },

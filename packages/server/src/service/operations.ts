@@ -3,6 +3,7 @@ import { requireOwnBucketOperation, verifyServiceTokenOperation } from '../acces
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
 import { verifyTokenOperation } from '../access/token-operations.ts'
 import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
+import { listBucketsOperation } from '../buckets/bucket-operations.ts'
 import type { UploadId } from '../core/ids.ts'
 import { createVariantList } from '../core/variants.ts'
 import { BytesCache, cachedBytesOperations, type OpenBytes } from '../downloads/bytes-cache.ts'
@@ -130,7 +131,7 @@ export function createOperations(
       removeUpload: removeUploadOperation(uploading),
       waitForWriter: (id: UploadId) => locks.waitForWriter(id),
     },
-    buckets: { deleter },
+    buckets: { listBuckets: listBucketsOperation({ catalog }), deleter },
     webhooks: new WebhookOperations({
       catalog,
       poster: createPoster({ allowed: config.webhookAllow }),

@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import { createServiceAuthorizer } from '../access/service-access.ts'
 import { createAuthorizationVerifier, createAuthorizer } from '../access/token-operations.ts'
 import { tokenRoutes } from '../access/token-routes.ts'
+import { bucketRoutes } from '../buckets/bucket-routes.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { changeRoutes } from '../feed/change-routes.ts'
@@ -98,6 +99,7 @@ export function serviceRoutes(
     ...linkRoutes(http, operations.items),
     ...bytesRoutes(http, operations.downloads, downloadLog),
     ...tokenRoutes(http),
+    ...bucketRoutes(http, operations.buckets),
     ...webhookRoutes(http, operations.webhooks, http.settings.webhookAllow),
     ...monitoringRoutes(http, operations.monitoring),
     ...documentationRoutes(http, () => routes),

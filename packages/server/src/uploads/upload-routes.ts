@@ -9,6 +9,7 @@ import type { Caller } from '../http/authorizer.ts'
 import type { BodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { countHeader, dispositionFilename, parseParameters } from '../http/headers.ts'
+import { parseIdempotencyKey } from '../http/idempotency-key.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { mediaObjectOf } from '../items/item-operations.ts'
 import type { Grant } from '../storage/catalog/records.ts'
@@ -175,25 +176,6 @@ const textOfItem = (value: unknown): string | undefined =>
   Number.isInteger(value)
     ? String(value)
     : undefined
-
-/** A string of RFC 9651, as the draft requires, or the bare token that most clients send. */
-const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/
-
-const bare = /^[\w!#$%&'*+.^`|~:/=@-]+$/
-
-/** Characters of an Idempotency-Key. */
-const maxKeyLength = 255
-
-/** Returns the key of an Idempotency-Key header; quoted and bare forms are the same key (docs/interface.md I1). Throws Fault. */
-function parseIdempotencyKey(header: string): string {
-  const key = quoted.exec(header)?.[1]?.replace(/\\(.)/g, '$1') ?? bare.exec(header)?.[0]
-  if (key === undefined || key.length > maxKeyLength)
-    throw new Fault(
-      'idempotency-key-malformed',
-      `Idempotency-Key must be one quoted string, or one word, of 1 to ${maxKeyLength} visible ASCII characters.`,
-    )
-  return key
-}
 
 const name = 'mediabucket-expires-at'
 

@@ -1,13 +1,14 @@
 import { CommandError, parse, UsageError } from '@mediabucket/cli/command'
 import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
 import { ensureSigningKey } from '../../access/signed-links.ts'
+import { bucketMembers } from '../../core/bucket-members.ts'
 import {
   type BucketOptionName,
   type BucketSettings,
   bucketOptions as readers,
 } from '../../core/bucket-settings.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
-import type { Bucket, BucketWithTrash } from '../../storage/catalog/records.ts'
+import type { Bucket } from '../../storage/catalog/records.ts'
 import type { Command } from '../command.ts'
 import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
 
@@ -185,7 +186,7 @@ Options:
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
     const buckets = await withCatalog(config, (catalog) => catalog.listBuckets())
     if (values.json) {
-      for (const bucket of buckets) print(jsonLine(toJson(bucket)))
+      for (const bucket of buckets) print(jsonLine(bucketMembers(bucket)))
       return
     }
     if (buckets.length === 0)
@@ -206,38 +207,6 @@ const columns = [
   },
   { header: 'ACCESS', cell: ({ isPrivate }: Bucket) => (isPrivate ? 'private' : 'public') },
 ]
-
-const toJson = ({
-  name,
-  items,
-  bytes,
-  reservedItems,
-  reservedBytes,
-  maxItems,
-  maxBytes,
-  trashDays,
-  isPrivate,
-  signedPages,
-  removesMetadata,
-  itemDays,
-  trash,
-}: BucketWithTrash) => ({
-  name,
-  items,
-  bytes,
-  reserved_items: reservedItems,
-  reserved_bytes: reservedBytes,
-  max_items: maxItems,
-  max_bytes: maxBytes,
-  trash_days: trashDays,
-  trash_items: trash.items,
-  trash_bytes: trash.bytes,
-  private: isPrivate,
-  signed_pages: signedPages,
-  remove_metadata: removesMetadata !== false,
-  keep_taken_at: removesMetadata !== true,
-  item_days: itemDays,
-})
 
 export const bucketSet: Command = {
   help: `Usage: mediabucket bucket set NAME ${bucketUsage}

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox'
 import type { FaultCode } from '../../core/faults.ts'
-import type { Scope } from '../../core/token-rules.ts'
+import type { ServiceScope } from '../../core/token-rules.ts'
 
 /** The base URL in examples; the document has the configured one instead. */
 export const exampleBase = 'https://media.example.org'
@@ -11,6 +11,7 @@ export const tags = {
   Items: 'Get or delete one item, or get the bucket.',
   Bytes: 'Get the files by their URLs, which need no token in public buckets.',
   Tokens: 'Get the properties of the token, and manage the tokens of the bucket.',
+  Buckets: 'Create, list, set and delete buckets, with a service token.',
   Webhooks: 'Tell other programs of every change of the bucket.',
   Operations: 'Health, metrics and this documentation.',
 }
@@ -41,7 +42,7 @@ export interface OperationDescription {
   readonly description: string
   /** The rules of docs/interface.md that the operation follows, as ranges: `L1 to L18`. */
   readonly rules: string
-  readonly needs: Scope | 'any token' | 'nothing' | typeof readIfPrivate
+  readonly needs: ServiceScope | 'any token' | 'nothing' | typeof readIfPrivate
   readonly path?: TObject
   readonly query?: TObject
   readonly headers?: readonly RequestHeader[]

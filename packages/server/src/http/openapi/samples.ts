@@ -90,3 +90,28 @@ export const sampleLimitedToken = {
 }
 
 export const sampleCreatedToken = { ...sampleToken, token: 'mbkt_…' }
+
+export const sampleBucket = {
+  name: 'default',
+  items: 1204,
+  bytes: 5_431_288_190,
+  reserved_items: 1,
+  reserved_bytes: 700_000_000,
+  max_items: null,
+  max_bytes: 10_000_000_000,
+  trash_days: 30,
+  trash_items: 3,
+  trash_bytes: 7_340_021,
+  private: false,
+  signed_pages: false,
+  remove_metadata: false,
+  keep_taken_at: true,
+  item_days: null,
+}
+
+/** As service tokens get it. */
+export const sampleManagedBucket = {
+  ...sampleBucket,
+  name: 'customer-42',
+  created_at: '2026-11-01T09:30:00.000Z',
+}
