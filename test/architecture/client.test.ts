@@ -18,10 +18,12 @@ const layers: readonly (readonly string[])[] = [
     'upload-content.ts',
   ],
   [
+    'audit-log.ts',
     'bucket.ts',
     'bytes.ts',
     'changes.ts',
     'item-list.ts',
+    'keys.ts',
     'labels.ts',
     'links.ts',
     'media.ts',
@@ -34,7 +36,7 @@ const layers: readonly (readonly string[])[] = [
     'upload.ts',
     'webhooks.ts',
   ],
-  ['client.ts', 'create-client.ts'],
+  ['client.ts', 'create-client.ts', 'service.ts'],
   ['index.ts', 'rules.ts'],
 ]
 const layerOf = (path: string) => layers.findIndex((layer) => layer.includes(path.slice(src.length)))

@@ -173,6 +173,10 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     const { id } = await withToken('--expires', '1ms')
     return await manageTokens('POST', `${id}/rotate`, '{"expires_at":null}')
   },
+  'key-unknown': async () => {
+    const { authorization } = await withServiceToken()
+    return server.request('/api/keys/none', { method: 'DELETE', headers: { authorization } })
+  },
   'webhook-unknown': async () => manageWebhooks('GET', '/x'),
   'webhook-delivery-unknown': async () => {
     const created = await manageWebhooks('POST', '', '{"url":"https://example.org"}')

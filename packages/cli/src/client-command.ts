@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Client, ParameterFault, ProblemError } from '@mediabucket/client'
+import type { Client, ParameterFault, ProblemError, ServiceClient } from '@mediabucket/client'
 import { isLabelKey, isLabelValue, maxLabelValue } from '@mediabucket/client/rules'
 import {
   type ClientSettings,
@@ -103,16 +103,33 @@ function interruption() {
 
 /** Throws UsageError. */
 export async function connect(
-  { url, urlSource, token, tokenSource }: ClientSettings,
+  settings: ClientSettings,
   report: CommandOutput['report'],
 ): Promise<Pick<ClientContext, 'client' | 'probe'>> {
   // Loaded here, so that other commands start faster.
   const { createClient } = await import('@mediabucket/client')
+  const { url, token } = settings
+  return withValidSettings(settings, () => ({
+    client: createClient({ url, token, retry: { onRetry: rateLimitReporter(report) } }),
+    probe: createClient({ url, token, retry: { attempts: 1 } }),
+  }))
+}
+
+/** As `connect`, to all buckets of the service. */
+export async function connectService(
+  settings: ClientSettings,
+  report: CommandOutput['report'],
+): Promise<ServiceClient> {
+  const { createServiceClient } = await import('@mediabucket/client')
+  const { url, token } = settings
+  const retry = { onRetry: rateLimitReporter(report) }
+  return withValidSettings(settings, () => createServiceClient({ url, token, retry }))
+}
+
+/** Throws UsageError. */
+function withValidSettings<T>({ url, urlSource, tokenSource }: ClientSettings, create: () => T): T {
   try {
-    return {
-      client: createClient({ url, token, retry: { onRetry: rateLimitReporter(report) } }),
-      probe: createClient({ url, token, retry: { attempts: 1 } }),
-    }
+    return create()
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     if (error.message.startsWith('token')) throw new UsageError(`${tokenSource} is invalid: ${error.message}`)

@@ -28,6 +28,12 @@ export const connectionHelp = `Service:
   --token-file FILE  A file with the token. Default: MEDIABUCKET_TOKEN, or the profile "default". With a token that is not of
                      a profile, the default URL is http://127.0.0.1:8080.`
 
+/** The same for commands that work on the data of a service without these options. */
+export const administrationHelp = `Service: with one of these options, the command works over HTTP, and otherwise on the data, where the service runs.
+  --profile NAME     Use the URL and the token of a profile of mediabucket login.
+  --url URL          The base URL of the service. Default: MEDIABUCKET_URL, or the profile "default".
+  --token-file FILE  A file with the token. Default: MEDIABUCKET_TOKEN, or the profile "default".`
+
 /** The options of all commands over HTTP. */
 export interface ConnectionOptions {
   readonly profile?: string | undefined

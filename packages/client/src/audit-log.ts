@@ -6,6 +6,8 @@ import {
   arrayOf,
   type Check,
   countOrNull,
+  type Fact,
+  fact,
   flag,
   objectOf,
   parse,
@@ -39,7 +41,7 @@ export interface AuditEvent {
   readonly name: string | null
   /** Bytes. */
   readonly size: number | null
-  readonly detail: Readonly<Record<string, unknown>>
+  readonly detail: Readonly<Record<string, Fact>>
   readonly actor: AuditActor
 }
 
@@ -74,7 +76,7 @@ const eventShape: Check<AuditEvent> = objectOf<AuditEvent>({
   target: textOrNull,
   name: textOrNull,
   size: countOrNull,
-  detail: recordOf(() => null),
+  detail: recordOf(fact),
   actor: actorShape,
 })
 

@@ -43,6 +43,17 @@ export const numberOrNull = check<number | null>(
   (value) => value === null || Number.isFinite(value),
 )
 
+/** A value that is no object: a text, a number, true or false, null, or a list of texts. */
+export type Fact = string | number | boolean | null | readonly string[]
+
+export const fact = check<Fact>(
+  'a text, a number, true, false, null or a list of texts',
+  (value) =>
+    value === null ||
+    ['string', 'number', 'boolean'].includes(typeof value) ||
+    (Array.isArray(value) && value.every((entry) => typeof entry === 'string')),
+)
+
 const isCount = (value: unknown, least: number): boolean =>
   Number.isSafeInteger(value) && Number(value) >= least
 

@@ -1,5 +1,6 @@
 import {
   type AuditLog,
+  type EventBatch,
   type EventFilter,
   type RecordedEvent,
   readEvents,
@@ -32,6 +33,49 @@ export async function readNamedEvents(
   return withNames(log, readEvents(log, selected, until), names)
 }
 
+/** A batch of named events, as AuditLog.read. */
+interface NamedBatch extends Omit<EventBatch, 'events'> {
+  readonly events: readonly NamedEvent[]
+}
+
+/** Reads the log of a service, which is opened when it is read for the first time. */
+export class LogReader {
+  readonly #open: () => Promise<AuditLog>
+  #log: Promise<AuditLog> | null = null
+  #names: ReadonlyMap<BucketId, string> = new Map()
+
+  constructor(open: () => Promise<AuditLog>) {
+    this.#open = open
+  }
+
+  /** As AuditLog.read. Null for the name of a bucket that there never was. */
+  async read(
+    { bucket, ...filter }: NamedFilter,
+    after: string | null,
+    limit: number,
+  ): Promise<NamedBatch | null> {
+    const log = await this.#opened()
+    if (bucket !== null) this.#names = await log.bucketNames()
+    const buckets = bucket === null ? null : idsOf(this.#names, bucket)
+    if (buckets?.length === 0) return null
+    const { events, ...batch } = await log.read({ ...filter, buckets }, after, limit)
+    if (hasUnknown(events, this.#names)) this.#names = await log.bucketNames()
+    return { ...batch, events: named(events, this.#names) }
+  }
+
+  async close(): Promise<void> {
+    await (await this.#log)?.close()
+  }
+
+  #opened(): Promise<AuditLog> {
+    this.#log ??= this.#open().catch((error: unknown) => {
+      this.#log = null
+      throw error
+    })
+    return this.#log
+  }
+}
+
 /** Deleted buckets had names that others may have now. */
 const idsOf = (names: ReadonlyMap<BucketId, string>, name: string): BucketId[] =>
   [...names].flatMap(([id, known]) => (known === name ? [id] : []))
@@ -42,10 +86,17 @@ async function* withNames(
   known: ReadonlyMap<BucketId, string>,
 ): AsyncGenerator<readonly NamedEvent[]> {
   let names = known
-  const nameOf = (id: BucketId | null) => (id === null ? null : (names.get(id) ?? null))
   for await (const events of batches) {
-    if (events.some(({ bucketId }) => bucketId !== null && !names.has(bucketId)))
-      names = await log.bucketNames()
-    yield events.map((event) => ({ ...event, bucket: nameOf(event.bucketId) }))
+    if (hasUnknown(events, names)) names = await log.bucketNames()
+    yield named(events, names)
   }
 }
+
+const hasUnknown = (events: readonly RecordedEvent[], names: ReadonlyMap<BucketId, string>): boolean =>
+  events.some(({ bucketId }) => bucketId !== null && !names.has(bucketId))
+
+const named = (events: readonly RecordedEvent[], names: ReadonlyMap<BucketId, string>): NamedEvent[] =>
+  events.map((event) => ({
+    ...event,
+    bucket: event.bucketId === null ? null : (names.get(event.bucketId) ?? null),
+  }))

@@ -27,6 +27,7 @@ export type FaultCode =
   | 'media-unknown'
   | 'managed-token-unknown'
   | 'managed-token-inactive'
+  | 'key-unknown'
   | 'webhook-unknown'
   | 'webhook-delivery-unknown'
   | 'webhook-deliveries-too-many'

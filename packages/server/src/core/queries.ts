@@ -36,7 +36,7 @@ function acceptsOf(accepts: AcceptsOf, value: unknown): Accepts {
   return typeof accepts === 'function' ? accepts(value) : accepts
 }
 
-const oneOf = <Name extends string>(names: readonly Name[]): Accepts => ({
+export const oneOf = <Name extends string>(names: readonly Name[]): Accepts => ({
   text: `one of: ${names.join(', ')}`,
   accepted: names,
 })
@@ -93,13 +93,13 @@ const limitShape = /^[1-9][0-9]{0,2}$/
 const limitAccepts = integerFrom(1, maxListLimit)
 
 /** Reads the largest number of entries in one response to a list. */
-const readLimit = ({ read }: ParameterReader, missing = defaultListLimit): number =>
+export const readLimit = ({ read }: ParameterReader, missing = defaultListLimit): number =>
   read('limit', missing, limitAccepts, (text) =>
     limitShape.test(text) && Number(text) <= maxListLimit ? Number(text) : null,
   )
 
 /** Reads a cursor as sent; null for the start of the list. */
-const readCursor = ({ read }: ParameterReader): string | null =>
+export const readCursor = ({ read }: ParameterReader): string | null =>
   read<string | null>('after', null, 'one cursor', (text) => text)
 
 export const itemOrders = ['oldest', 'newest'] as const
@@ -162,7 +162,7 @@ export interface PageNumber {
 export const defaultPageSize = 50
 export const maxPageSize = 100
 
-const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
+export const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
 
 const orderAccepts = oneOf(listOrders)
 const kindAccepts = oneOf(itemKinds)

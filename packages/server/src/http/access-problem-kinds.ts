@@ -96,6 +96,12 @@ export const accessProblemKinds = {
     cause: 'The token has expired, has been revoked or has been replaced before.',
     cure: 'Replace its successor, which `GET /api/tokens` lists, or create a new token with `POST /api/tokens`.',
   },
+  'key-unknown': {
+    status: 404,
+    title: 'No such key',
+    cause: 'The service has no key that signs URLs with this id.',
+    cure: 'Get the ids with `GET /api/keys`, or with `mediabucket keys list`.',
+  },
   'webhook-unknown': {
     status: 404,
     title: 'No such webhook',

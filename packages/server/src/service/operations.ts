@@ -2,6 +2,7 @@ import type { Issuer } from '../access/issuer-users.ts'
 import { requireOwnBucketOperation, verifyServiceTokenOperation } from '../access/service-access.ts'
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
 import { verifyTokenOperation } from '../access/token-operations.ts'
+import { LogReader } from '../audit/audit-operations.ts'
 import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import { listBucketsOperation } from '../buckets/bucket-operations.ts'
 import type { UploadId } from '../core/ids.ts'
@@ -22,6 +23,7 @@ import { trashOperations } from '../items/trash-operations.ts'
 import { PageLinkCache } from '../listing/page-link-cache.ts'
 import { listPageOperation } from '../listing/pages.ts'
 import type { Pictures } from '../pictures/start-pictures.ts'
+import { openAuditLog } from '../storage/engines.ts'
 import { storeOperations } from '../uploads/commit.ts'
 import { createFileReceivers } from '../uploads/received-files.ts'
 import { appendUploadOperation } from '../uploads/resumable-chunks.ts'
@@ -38,7 +40,7 @@ export type Operations = ReturnType<typeof createOperations>
 
 /** Creates the operations that HTTP requests call. */
 export function createOperations(
-  { config, log, metrics }: StartContext,
+  { config, log, metrics, closers }: StartContext,
   parts: Pick<OpenData, 'catalog' | 'blobs'> & {
     readonly space: FreeSpace
     readonly locks: UploadLocks
@@ -95,7 +97,11 @@ export function createOperations(
   const cache = new BytesCache(sizes.bytes, headersMemory)
   metrics.watchBytesCache(() => cache.statistics())
 
+  const auditReader = new LogReader(() => openAuditLog(config))
+  closers.add('the reader of the audit log', () => auditReader.close())
+
   return {
+    audit: { reader: auditReader },
     access: {
       // JWTs have dots, and tokens of this service have none.
       verifyToken:

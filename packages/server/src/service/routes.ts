@@ -1,7 +1,9 @@
 import type { Server } from 'node:http'
+import { keyRoutes } from '../access/key-routes.ts'
 import { createServiceAuthorizer } from '../access/service-access.ts'
 import { createAuthorizationVerifier, createAuthorizer } from '../access/token-operations.ts'
 import { tokenRoutes } from '../access/token-routes.ts'
+import { auditRoutes } from '../audit/audit-routes.ts'
 import { bucketRoutes } from '../buckets/bucket-routes.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
@@ -100,6 +102,8 @@ export function serviceRoutes(
     ...bytesRoutes(http, operations.downloads, downloadLog),
     ...tokenRoutes(http),
     ...bucketRoutes(http, operations.buckets),
+    ...keyRoutes(http),
+    ...auditRoutes(http, operations.audit.reader),
     ...webhookRoutes(http, operations.webhooks, http.settings.webhookAllow),
     ...monitoringRoutes(http, operations.monitoring),
     ...documentationRoutes(http, () => routes),

@@ -1,4 +1,5 @@
-import { itemReference, notAnItem } from '@mediabucket/cli/client-command'
+import { connectService, itemReference, notAnItem, withService } from '@mediabucket/cli/client-command'
+import { readClientSettings } from '@mediabucket/cli/client-settings'
 import { parse, UsageError } from '@mediabucket/cli/command'
 import {
   formatSize,
@@ -8,18 +9,20 @@ import {
   standardOutput,
   textWidth,
 } from '@mediabucket/cli/terminal'
-import { type NamedEvent, readNamedEvents } from '../../audit/audit-operations.ts'
+import type { AuditEvent, EventOptions } from '@mediabucket/client'
+import { type NamedEvent, type NamedFilter, readNamedEvents } from '../../audit/audit-operations.ts'
 import { isItemId } from '../../core/ids.ts'
 import { parseDuration, parseTimestamp } from '../../core/times.ts'
 import type { Actor } from '../../core/token-rules.ts'
-import { auditActions, isAuditAction } from '../../storage/catalog/audit/audit-events.ts'
+import type { Config } from '../../service/config.ts'
+import { auditActions, isActorKind, isAuditAction } from '../../storage/catalog/audit/audit-events.ts'
 import type { EventFilter } from '../../storage/catalog/audit/audit-log.ts'
 import { toOcsf } from '../../storage/catalog/audit/ocsf.ts'
 import { openAuditLog } from '../../storage/engines.ts'
-import type { Command } from '../command.ts'
+import { administrationCommand, isRemote } from './administration.ts'
 import { requireData, unknownBucket } from './open-catalog.ts'
 
-export const audit: Command = {
+export const audit = administrationCommand({
   help: `Usage: mediabucket audit [OPTIONS]
 
 Prints the events of the audit log, earliest first. The log is recorded with MEDIABUCKET_AUDIT. Works while the service is running.
@@ -35,7 +38,7 @@ Options:
   --json           Print one JSON object per line, in the fields of OCSF.
   --csv            Print comma-separated values, with a header.`,
 
-  async run(args, { config, report }) {
+  async run(args, context) {
     const { values } = parse('audit', {
       args: [...args],
       options: {
@@ -51,34 +54,74 @@ Options:
       },
     })
     if (values.json && values.csv) throw new UsageError('audit takes --json or --csv, not both')
+    const { follow: follows } = values
     const now = Date.now()
     const since = values.since === undefined ? null : readTime('--since', values.since, now)
-    const filter = {
-      since: since ?? (values.follow ? now : null),
+    const filter: NamedFilter = {
+      since: since ?? (follows ? now : null),
       until: values.until === undefined ? null : readTime('--until', values.until, now),
       bucket: values.bucket ?? null,
       target: values.item === undefined ? null : readItem(values.item),
       tokenId: values.token ?? null,
       action: readAction(values.action),
     }
-    await requireData(config)
-    const log = await openAuditLog(config)
     const output = standardOutput()
     const format = values.json ? jsonLines : values.csv ? csv(output) : table({ header: output.isTerminal })
-    try {
-      if (values.follow && output.isTerminal) report('Waiting for events. Ctrl-C ends the command.')
-      const events = await readNamedEvents(log, filter, values.follow ? output.closed : null)
-      if (events === null) throw unknownBucket(values.bucket ?? '')
+    const show = async (events: AsyncIterable<readonly NamedEvent[]>) => {
       const count = await print(events, format, output)
       if (count === 0 && output.isTerminal)
-        report('There are no such events. The service records events with MEDIABUCKET_AUDIT=changes or all.')
-    } catch (error) {
-      // `head` closes the output when it has enough.
-      if (!output.closed.aborted) throw error
-    } finally {
-      await log.close()
+        context.report(
+          'There are no such events. The service records events with MEDIABUCKET_AUDIT=changes or all.',
+        )
     }
+    if (follows && output.isTerminal) context.report('Waiting for events. Ctrl-C ends the command.')
+    if (!isRemote(context)) return await showLog(context.config, filter, follows, output, show)
+    const settings = readClientSettings(context.connection)
+    await withService(settings, null, async ({ interrupted }) => {
+      const service = await connectService(settings, context.report)
+      const signal = AbortSignal.any([interrupted, output.closed])
+      await show(batchesOf(service.events({ ...sentFilter(filter), follow: follows, signal })))
+    })
   },
+})
+
+/** Shows the log of the data. */
+async function showLog(
+  config: Config,
+  filter: NamedFilter,
+  follows: boolean,
+  output: Output,
+  show: (events: AsyncIterable<readonly NamedEvent[]>) => Promise<void>,
+): Promise<void> {
+  await requireData(config)
+  const log = await openAuditLog(config)
+  try {
+    const events = await readNamedEvents(log, filter, follows ? output.closed : null)
+    if (events === null) throw unknownBucket(filter.bucket ?? '')
+    await show(events)
+  } catch (error) {
+    // `head` closes the output when it has enough.
+    if (!output.closed.aborted) throw error
+  } finally {
+    await log.close()
+  }
+}
+
+const dateOf = (time: number | null): Date | undefined => (time === null ? undefined : new Date(time))
+
+const sentFilter = ({ since, until, bucket, target, tokenId, action }: NamedFilter): EventOptions => ({
+  ...{ since: dateOf(since), until: dateOf(until), bucket: bucket ?? undefined, item: target ?? undefined },
+  ...{ token: tokenId ?? undefined, action: action ?? undefined },
+})
+
+/** Events of the service as those of the data. Those of actions and actors of a later version are left out. */
+async function* batchesOf(events: AsyncIterable<AuditEvent>): AsyncGenerator<readonly NamedEvent[]> {
+  for await (const { time, action, actor, detail, ...event } of events) {
+    const { kind, token_id: tokenId, subject, address, request_id: requestId } = actor
+    if (!isAuditAction(action) || !isActorKind(kind)) continue
+    const by = { kind, tokenId, subject, address, requestId }
+    yield [{ ...event, time: Date.parse(time), action, by, detail, bucketId: null }]
+  }
 }
 
 /**

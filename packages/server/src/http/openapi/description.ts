@@ -12,6 +12,7 @@ export const tags = {
   Bytes: 'Get the files by their URLs, which need no token in public buckets.',
   Tokens: 'Get the properties of the token, and manage the tokens of the bucket.',
   Buckets: 'Create, list, set and delete buckets, with a service token.',
+  Service: 'Manage the keys of the service and read its audit log, with a service token.',
   Webhooks: 'Tell other programs of every change of the bucket.',
   Operations: 'Health, metrics and this documentation.',
 }

@@ -123,3 +123,5 @@ export const eventColumnCount = eventColumns.split(', ').length
 
 /** The numbers of the kinds of actors in the rows. */
 export const actorKinds = { client: 1, operator: 2, service: 3 } as const
+
+export const isActorKind = (name: string): name is Actor['kind'] => Object.hasOwn(actorKinds, name)
