@@ -34,6 +34,7 @@ const layers: readonly (readonly string[])[] = [
     'trash.ts',
     'tus.ts',
     'upload.ts',
+    'usage.ts',
     'webhooks.ts',
   ],
   ['client.ts', 'create-client.ts', 'service.ts'],

@@ -225,7 +225,7 @@ test('T1 a client returns the properties of its token, with any scope', async ()
   })
 })
 
-test('Q3 a client returns the usage and the quotas of its bucket', async () => {
+test('Q3, US9 a client returns the usage and the quotas of its bucket', async () => {
   const client = await newBucket(server, 'measured')
   await client.upload(new Blob(['12345']))
   expect(await client.bucket()).toEqual({
@@ -244,6 +244,12 @@ test('Q3 a client returns the usage and the quotas of its bucket', async () => {
     remove_metadata: false,
     keep_taken_at: true,
     item_days: null,
+    usage_today: {
+      ...{ day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), is_partial: true, items: 1, bytes: 5 },
+      ...{ added: { items: 1, bytes: 5 }, removed: { items: 0, bytes: 0 } },
+      downloaded_bytes: 0,
+      requests: { list: 0, download: 0, upload: 0, other: 0 },
+    },
   })
 })
 

@@ -270,3 +270,38 @@ export const readCreatedWebhook = readerOf(
 )
 export const readDelivery = readerOf(Delivery)
 export const readDeliveryList = readerOf(Type.Object({ data: Type.Array(Delivery) }, closed))
+
+const Amount = Type.Object({ items: Type.Integer(), bytes: Type.Integer() }, closed)
+const usageMembers = {
+  day: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' }),
+  is_partial: Type.Boolean(),
+  items: Type.Integer(),
+  bytes: Type.Integer(),
+  added: Amount,
+  removed: Amount,
+  downloaded_bytes: Type.Integer(),
+  requests: Type.Object(
+    { list: Type.Integer(), download: Type.Integer(), upload: Type.Integer(), other: Type.Integer() },
+    closed,
+  ),
+}
+const Usage = Type.Object(usageMembers, closed)
+
+/** The usage of today of the bucket that a response describes. */
+const usageOfBucket = readerOf(Type.Object({ usage_today: Usage }))
+export const readUsageToday = async (response: Response) => usageOfBucket(await response.json()).usage_today
+
+export const readBucketUsage = readerOf(
+  Type.Object({ bucket: Type.String(), data: Type.Array(Usage) }, closed),
+)
+export const readServiceUsage = readerOf(
+  Type.Object(
+    {
+      data: Type.Array(
+        Type.Object({ bucket: Type.String(), deleted_at: TimeOrNull, ...usageMembers }, closed),
+      ),
+      next_cursor: Type.Union([Type.String(), Type.Null()]),
+    },
+    closed,
+  ),
+)

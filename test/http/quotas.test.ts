@@ -29,6 +29,7 @@ const Bucket = Type.Object(
     remove_metadata: Type.Boolean(),
     keep_taken_at: Type.Boolean(),
     item_days: CountOrNull,
+    usage_today: Type.Optional(Type.Object({ items: Type.Integer(), bytes: Type.Integer() })),
   },
   { additionalProperties: false },
 )
@@ -192,7 +193,10 @@ describe('Q3 the bucket', () => {
     }
     const limits = { max_items: null, max_bytes: null, ...trash }
     const reserved = { reserved_items: 0, reserved_bytes: 0 }
-    expect(await bucket.state()).toEqual({ name: bucket.name, items: 0, bytes: 0, ...reserved, ...limits })
+    expect(await bucket.state()).toEqual({
+      ...{ name: bucket.name, items: 0, bytes: 0, ...reserved, ...limits },
+      usage_today: expect.objectContaining({ items: 0, bytes: 0 }),
+    })
     await bucket.form(randomBytes(10), randomBytes(5))
     expect(await bucket.state()).toMatchObject({ items: 2, bytes: 15 })
   })

@@ -102,6 +102,7 @@ test('F1 fsck finds every kind of fault, reports it with a stable code, and repa
   await unlink(blobPath(server, alsoGone))
   const faults = {
     'bucket-total-wrong': 1,
+    'bucket-usage-wrong': 1,
     'bucket-bytes-wrong': 1,
     'bucket-reserved-wrong': 1,
     'bucket-sequence-wrong': 1,

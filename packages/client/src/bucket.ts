@@ -3,6 +3,7 @@ import { sendJson } from './json.ts'
 import type { SendSettings } from './send.ts'
 import { type Check, count, countOrNull, flag, objectOf, optional, parse, text } from './shape.ts'
 import type { Endpoints } from './urls.ts'
+import { type Usage, usageShape } from './usage.ts'
 
 /** The contents and the quotas of a bucket, as on the wire. */
 export interface Bucket {
@@ -31,6 +32,8 @@ export interface Bucket {
   readonly keep_taken_at?: boolean | undefined
   /** The days after which new items expire; null if they do not. Earlier versions of the service do not send it. */
   readonly item_days?: number | null | undefined
+  /** The usage of today. Earlier versions of the service do not send it. */
+  readonly usage_today?: Usage | undefined
 }
 
 const bucketShape: Check<Bucket> = objectOf<Bucket>({
@@ -49,6 +52,7 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   remove_metadata: optional(flag),
   keep_taken_at: optional(flag),
   item_days: optional(countOrNull),
+  usage_today: optional(usageShape),
 })
 
 /** Fetches the bucket of the token. */

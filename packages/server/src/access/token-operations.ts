@@ -20,6 +20,7 @@ import { namedBucket, parseBearerToken, requireAuthorization } from '../http/hea
 import type { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
+import type { UsageCounter } from '../http/usage-log.ts'
 import type {
   GrantedToken,
   NewServiceToken,
@@ -328,6 +329,7 @@ export const createAuthorizer =
     verifyAuthorization: AuthorizationVerifier,
     { countToken }: Pick<RequestLimits, 'countToken'>,
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
+    usage: UsageCounter,
   ): Authorizer =>
   async ({ request, id, line }, scope, { isCounted = false, isSettled = false, grace = 0 } = {}) => {
     const verify = () => verifyAuthorization(requireAuthorization(request), namedBucket(request), grace)
@@ -337,6 +339,8 @@ export const createAuthorizer =
     const grant = waits ? await settled(found, verify) : await settledForReads(found, verify)
     const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
+    // A download counts in the bucket of its item.
+    if (!isCounted && line.kind !== 'download') usage.countRequest(grant.bucketId, line.kind)
     if (scope !== null) requireScope(grant, scope)
     return { ...grant, actor: actorOf(grant, wholeOfRequest(request), id) }
   }

@@ -60,3 +60,21 @@ const latest = Date.UTC(9999, 11, 31)
 
 /** The most days after which items expire or leave the trash: a century. */
 export const maxDays = 36_500
+
+const millisecondsOfDay = 86_400_000
+
+/** The day of a time, in days since 1970 (UTC). */
+export const dayOf = (time: number): number => Math.floor(time / millisecondsOfDay)
+
+/** The first millisecond of a day. */
+export const startOfDay = (day: number): number => day * millisecondsOfDay
+
+/** The date of a day, such as `2026-11-29`. */
+export const formatDay = (day: number): string => new Date(startOfDay(day)).toISOString().slice(0, 10)
+
+/** The day of such a date, from 1970 to 9999; null if it is malformed. */
+export function parseDay(text: string): number | null {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return null
+  const time = parseTimestamp(`${text}T00:00:00Z`)
+  return time === null || time < 0 ? null : dayOf(time)
+}

@@ -17,6 +17,9 @@ const blockRoom = 64 * 1024 * 1024
 /** Writes the body of a response whose head has been written. A failure aborts the response. */
 export type BodyWriter = (response: ServerResponse) => void
 
+/** Receives the number of bytes that the system has accepted; of bytes that are written at once, before that. */
+type OnSent = (bytes: number) => void
+
 /**
  * Prepares the bytes from `start` to `end`, both inclusive, and closes the blob when they are sent. Rejects if the first
  * read fails. The writer must be called.
@@ -26,13 +29,19 @@ export type BodyPreparer = (
   start: number,
   end: number,
   requestId: string,
+  onSent: OnSent,
 ) => Promise<BodyWriter>
 
 /** `onAbort` is called with the error that aborts a response. The memory for the blocks of all downloads together is limited. */
 export function createBodyPreparer(onAbort: (error: unknown, requestId: string) => void): BodyPreparer {
   let held = 0
 
-  async function prepareBlocks(blob: OpenVariant, start: number, end: number): Promise<BlockWriter> {
+  async function prepareBlocks(
+    blob: OpenVariant,
+    start: number,
+    end: number,
+    onSent: OnSent,
+  ): Promise<BlockWriter> {
     const length = end - start + 1
     // An eighth of the remaining room, so that further downloads find room too.
     const fairShare = Math.max(minBlockLength, Math.min(blockLength, Math.floor((blockRoom - held) / 8)))
@@ -46,7 +55,7 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
       const first = Buffer.allocUnsafeSlow(block)
       await blob.read(first, start)
       return (response) =>
-        writeBlocks(response, blob, first, { position: start + block, end }).finally(release)
+        writeBlocks(response, blob, first, { position: start + block, end }, onSent).finally(release)
     } catch (error) {
       await release()
       throw error
@@ -54,19 +63,19 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
   }
 
   const writeStream =
-    (stream: Readable, length: number, requestId: string): BodyWriter =>
+    (stream: Readable, length: number, requestId: string, onSent: OnSent): BodyWriter =>
     (response) =>
-      sendStream(stream, response, length, (error) => onAbort(error, requestId))
+      sendStream(stream, response, length, (error) => onAbort(error, requestId), onSent)
 
-  return async (blob, start, end, requestId) => {
+  return async (blob, start, end, requestId, onSent) => {
     const { content } = blob
     const length = end - start + 1
     if (content.type === 'bytes')
-      return writeMemory(blob, content.bytes.subarray(start, end + 1), content.isShared)
+      return writeMemory(blob, content.bytes.subarray(start, end + 1), onSent, content.isShared)
     if (content.type === 'object')
-      return writeStream(await started(await content.stream(start, end)), length, requestId)
-    if (length <= wholeLength) return writeMemory(blob, await readAndClose(blob, start, length))
-    const write = await prepareBlocks(blob, start, end)
+      return writeStream(await started(await content.stream(start, end)), length, requestId, onSent)
+    if (length <= wholeLength) return writeMemory(blob, await readAndClose(blob, start, length), onSent)
+    const write = await prepareBlocks(blob, start, end, onSent)
     return (response) =>
       void write(response).catch((error: unknown) => {
         response.destroy()
@@ -87,9 +96,11 @@ const closed = new Error('the connection was closed')
 
 /** Sends bytes that are in memory, and closes the blob. */
 const writeMemory =
-  (blob: OpenVariant, bytes: Uint8Array, isShared = false): BodyWriter =>
+  (blob: OpenVariant, bytes: Uint8Array, onSent: OnSent, isShared = false): BodyWriter =>
   (response) => {
     closeWhenSent(response, blob)
+    if (response.destroyed) return
+    onSent(bytes.length)
     if (isShared) endWithShared(response, bytes)
     else response.end(bytes)
   }
@@ -119,6 +130,7 @@ async function writeBlocks(
   blob: Pick<OpenVariant, 'read'>,
   first: Buffer<ArrayBuffer>,
   { position: next, end }: { readonly position: number; readonly end: number },
+  onSent: OnSent,
 ): Promise<void> {
   // Node does not call the callback of a write to a connection that has just been closed.
   let rejectWrite = () => {}
@@ -127,7 +139,12 @@ async function writeBlocks(
     new Promise<void>((resolve, reject) => {
       rejectWrite = () => reject(closed)
       if (response.destroyed) rejectWrite()
-      else response.write(bytes, (error) => (error ? reject(closed) : resolve()))
+      else
+        response.write(bytes, (error) => {
+          if (error) return reject(closed)
+          onSent(bytes.length)
+          resolve()
+        })
     })
   let position = next
   async function readInto(target: Buffer<ArrayBuffer>): Promise<Buffer<ArrayBuffer>> {
@@ -145,7 +162,9 @@ async function writeBlocks(
     ;[free, spare] = [spare, free]
     bytes = filled
   }
+  if (response.destroyed) return
   response.end(bytes)
+  onSent(bytes.length)
 }
 
 /** Bytes that a response holds before its source is paused. */
@@ -160,6 +179,7 @@ export function sendStream(
   response: ServerResponse,
   length: number,
   onFailure: (error: Error) => void,
+  onSent: OnSent = () => {},
 ): void {
   let missing = length
 
@@ -175,8 +195,10 @@ export function sendStream(
       return
     }
     missing -= chunk.byteLength
+    const { byteLength } = chunk
     response.write(chunk, (error) => {
       if (error) return
+      onSent(byteLength)
       free(chunk)
       if (stream.isPaused() && response.writableLength < maxUnsent) stream.resume()
     })

@@ -19,6 +19,7 @@ import {
   rangeApplies,
 } from '../http/headers.ts'
 import type { RequestParts } from '../http/route.ts'
+import type { UsageCounter } from '../http/usage-log.ts'
 import type { findByNameOperation } from '../items/item-operations.ts'
 import { VariantPending } from '../pictures/picture-queue.ts'
 import type { OpenVariant } from '../pictures/rendered-variants.ts'
@@ -56,7 +57,7 @@ interface SharedParts {
 }
 
 /** The parts of HttpContext that determine the responses. */
-interface BytesContext extends Pick<HttpContext, 'vary' | 'authorize'> {
+interface BytesContext extends Pick<HttpContext, 'vary' | 'authorize' | 'usage'> {
   readonly settings: Pick<HttpContext['settings'], 'sendfile' | 'mediaMaxAge'>
 }
 
@@ -105,12 +106,18 @@ export class BytesResponder {
   readonly #operations: BytesOperations
   readonly #shared: SharedParts
   readonly #sendFile: SendFile | null
+  readonly #usage: UsageCounter
   readonly #checkAccess: ReturnType<typeof createAccessCheck>
   readonly #describe: ReturnType<typeof describeRepresentation>
 
-  constructor({ vary, authorize, settings }: BytesContext, operations: BytesOperations, shared: SharedParts) {
+  constructor(
+    { vary, authorize, usage, settings }: BytesContext,
+    operations: BytesOperations,
+    shared: SharedParts,
+  ) {
     this.#operations = operations
     this.#shared = shared
+    this.#usage = usage
     this.#sendFile = settings.sendfile
     this.#checkAccess = createAccessCheck({ verifyLink: operations.verifyLink, authorize })
     this.#describe = describeRepresentation({
@@ -128,6 +135,7 @@ export class BytesResponder {
     const wait = parseVariantWait(sent.wait)
     const find = () => this.#operations.findByName(name)
     const { item, access } = await this.#checkAccess(find, { id, request, line, link })
+    this.#usage.countRequest(item.bucketId, 'download')
     try {
       const response = await this.#respondWith(sent, { item, variant, wait, access })
       if (recordDownload !== null && !isHead && response.status !== 304)
@@ -151,9 +159,11 @@ export class BytesResponder {
       const blob = await open()
       const describeIt = () => this.#describe(item, variant, false, access)
       const handedOver = canHandOver && (await handOver(sendFile, blob, describeIt))
-      return handedOver
-        ? { ...handedOver, write: null }
-        : this.#fullResponse(blob, item, { id, isHead }, describeIt, access === null && link === null)
+      if (handedOver) {
+        this.#usage.countBytes(item.bucketId, item.size)
+        return { ...handedOver, write: null }
+      }
+      return this.#fullResponse(blob, item, { id, isHead }, describeIt, access === null && link === null)
     }
 
     const representation = this.#describe(item, variant, isDownload, access)
@@ -181,23 +191,27 @@ export class BytesResponder {
     const handedOver = canHandOver && (await handOver(sendFile, blob, () => representation))
     const { start, end } = range === 'whole' ? { start: 0, end: size - 1 } : range
     const sentRange = range === 'whole' ? {} : { range: `${start}-${end}` }
-    if (handedOver) return { ...handedOver, ...sentRange, write: null }
+    if (handedOver) {
+      this.#usage.countBytes(item.bucketId, end - start + 1)
+      return { ...handedOver, ...sentRange, write: null }
+    }
     const part = range === 'whole' ? [] : ['content-range', `bytes ${start}-${end}/${size}`]
     return {
       ...sentRange,
       status: range === 'whole' ? 200 : 206,
       head: [...common, ...content, ...acceptRanges, ...part, 'content-length', `${end - start + 1}`],
-      write: await this.#bodyOf(blob, isHead, start, end, id),
+      write: await this.#bodyOf(blob, item, { id, isHead }, start, end),
     }
   }
 
   async #fullResponse(
     blob: OpenVariant,
-    { id, bucketId, size, extension, filename }: Item,
-    { id: requestId, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
+    item: Item,
+    request: Pick<BytesRequest, 'id' | 'isHead'>,
     describeIt: () => Representation,
     isPublic: boolean,
   ): Promise<BytesResponse> {
+    const { id, bucketId, size, extension, filename } = item
     const build = () => {
       const { common, content } = describeIt()
       const head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
@@ -207,11 +221,18 @@ export class BytesResponder {
       isPublic && blob.content.type === 'bytes'
         ? this.#shared.headOf(blob.content.bytes, filename, build)
         : build()
-    return { status: 200, head, write: await this.#bodyOf(blob, isHead, 0, blob.size - 1, requestId) }
+    return { status: 200, head, write: await this.#bodyOf(blob, item, request, 0, blob.size - 1) }
   }
 
-  async #bodyOf(blob: OpenVariant, isHead: boolean, start: number, end: number, id: string) {
-    if (!isHead && end >= start) return this.#shared.prepareBody(blob, start, end, id)
+  async #bodyOf(
+    blob: OpenVariant,
+    { bucketId }: Pick<Item, 'bucketId'>,
+    { id, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
+    start: number,
+    end: number,
+  ) {
+    const onSent = (bytes: number) => this.#usage.countBytes(bucketId, bytes)
+    if (!isHead && end >= start) return this.#shared.prepareBody(blob, start, end, id, onSent)
     await blob.close()
     return null
   }

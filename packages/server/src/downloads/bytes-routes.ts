@@ -35,7 +35,7 @@ export function bytesRoutes(
   /** Null where downloads are not recorded. */
   downloadLog: DownloadLog | null,
 ): readonly Route[] {
-  const { catalog, settings, addresses, corsHeaders, metrics, log } = http
+  const { catalog, settings, addresses, corsHeaders, metrics, log, usage } = http
   const variants = createVariantList(settings.variants)
   const formatFor = createFormatChoice()
   const { servability } = catalog
@@ -64,6 +64,8 @@ export function bytesRoutes(
     const { head, bytes, blob, variant } = found
     const isHead = request.method === 'HEAD'
     cached.countRequest(found.id, variant)
+    usage.countRequest(found.item.bucketId, 'download')
+    if (!isHead) usage.countBytes(found.item.bucketId, bytes.length)
     if (recordDownload !== null && !isHead)
       recordDownload({ id, request }, found.item, { variant, access: null })
     const cors = corsHead(corsHeaders(request.headers))
@@ -102,6 +104,7 @@ export function bytesRoutes(
   return [
     route('GET', '/media/:name', openapi.serveBytes, serveBytes, {
       headers: problemHeaders,
+      kind: 'download',
       servesBytes: true,
     }),
   ]

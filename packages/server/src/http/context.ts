@@ -24,6 +24,7 @@ import {
 import { type CorsPolicy, createCorsPolicy, createRefusalHint, varyHeader } from './cors.ts'
 import type { ClientAddresses, RequestLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import type { UsageCounter } from './usage-log.ts'
 
 /** The settings that routes read (docs/settings.md). Durations are in milliseconds, sizes in bytes. */
 export interface HttpSettings extends PageSettings {
@@ -60,6 +61,7 @@ export interface HttpParts {
   readonly log: BaseLogger
   readonly metrics: Metrics
   readonly limits: RequestLimits
+  readonly usage: UsageCounter
   readonly addresses: ClientAddresses
   /** Aborted when the service begins to stop: then readiness is false, and responses close their connections. */
   readonly stopping: AbortSignal

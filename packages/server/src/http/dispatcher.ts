@@ -96,18 +96,20 @@ export class Dispatcher {
     const fault = protocolFault(request)
     const match = fault === null ? this.#find(url) : nowhere
     const { params, query } = match
-    const line = logRequest(request, response, { id, trace, route: match.path?.pattern ?? 'unknown' })
+    const endpoint = match.path?.endpoints.get(request.method ?? '')
+    const kind = endpoint?.route.kind ?? 'other'
+    const route = match.path?.pattern ?? 'unknown'
+    const line = logRequest(request, response, { id, trace, route, kind })
     discardUnreadBody(request, response)
     if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
     const exchange = { id, request, response, line, params, query }
-    if (fault === null) void this.#serve(exchange, match)
+    if (fault === null) void this.#serve(exchange, match, endpoint)
     // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.
     else this.#sendProblem(exchange, fault, noHeaders)
   }
 
-  async #serve(exchange: Exchange, match: Match): Promise<void> {
+  async #serve(exchange: Exchange, match: Match, endpoint: Endpoint | undefined): Promise<void> {
     const { request, response } = exchange
-    const endpoint = match.path?.endpoints.get(request.method ?? '')
     const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
     try {
       let reply = this.#refuse(request, match, endpoint)

@@ -4,12 +4,13 @@ import { redactTokens } from '../core/token-rules.ts'
 import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { RequestIds } from './request-ids.ts'
+import type { RequestKind } from './usage-log.ts'
 
 /** Logs a request when its response has ended. `route` is the pattern of its path. Returns the line, to which more can be added until then. */
 export type RequestLogger = (
   request: IncomingMessage,
   response: ServerResponse,
-  about: Pick<RequestIds, 'id' | 'trace'> & { readonly route: string },
+  about: Pick<RequestIds, 'id' | 'trace'> & { readonly route: string; readonly kind: RequestKind },
 ) => RequestLine
 
 /** Where the lines of requests are written. */
@@ -22,13 +23,19 @@ export interface RequestLines {
 
 /** What is added to the line of a request while it is handled. */
 export interface RequestLine {
+  /** As what the request counts in the usage of its bucket. */
+  readonly kind: RequestKind
   /** The id of its token: of one that is or was valid. */
   token: string | undefined
   /** The Authorization header with a token that was refused. The line has its fingerprint. */
   refused: string | undefined
 }
 
-export const emptyLine = (): RequestLine => ({ token: undefined, refused: undefined })
+export const emptyLine = (kind: RequestKind = 'other'): RequestLine => ({
+  kind,
+  token: undefined,
+  refused: undefined,
+})
 
 /**
  * Tells refused tokens apart without revealing them: 32 bits of a hash with a value of the data directory, so that a text that was sent by
@@ -45,10 +52,10 @@ export function createRequestLogger(
   /** A secret value of the data directory. */
   salt: string,
 ): RequestLogger {
-  return (request, response, { id, trace, route }) => {
+  return (request, response, { id, trace, route, kind }) => {
     const startedAt = performance.now()
     const observer = metrics.responseObserver(request.method ?? '', route)
-    const line = emptyLine()
+    const line = emptyLine(kind)
     // Known only while the connection is open.
     const sent = lines.areWritten()
       ? { address: addresses.wholeOfRequest(request), bytesBefore: request.socket.bytesWritten }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { OperationDescription } from './openapi/description.ts'
 import type { RequestLine } from './request-log.ts'
+import type { RequestKind } from './usage-log.ts'
 
 /** The names of the parameters of a pattern such as `/api/media/:id`. */
 type ParameterNames<Pattern extends string> = Pattern extends `${string}:${infer Name}/${infer Rest}`
@@ -47,6 +48,8 @@ interface RouteOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Headers besides `Allow` of the responses to OPTIONS and to methods that the path does not support. */
   readonly optionsHeaders?: Readonly<Record<string, string>>
+  /** As what its requests count in the usage of their bucket; `other` if it is left out. */
+  readonly kind?: RequestKind
   /** Whether the responses have the bytes of items, which have a host of their own, and which browsers must not run. */
   readonly servesBytes?: boolean
 }

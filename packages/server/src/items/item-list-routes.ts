@@ -57,8 +57,10 @@ function prefersLines(accept: string | undefined): boolean {
 export function itemListRoutes(http: HttpContext, operations: ItemListOperations): readonly Route[] {
   const items = new ItemListHandler(http, operations)
   return [
-    route('GET', '/api/items', openapi.listItems, (exchange) => items.list(exchange)),
-    route('GET', '/api/labels', openapi.listLabels, (exchange) => listLabels(http, operations, exchange)),
+    route('GET', '/api/items', openapi.listItems, (exchange) => items.list(exchange), { kind: 'list' }),
+    route('GET', '/api/labels', openapi.listLabels, (exchange) => listLabels(http, operations, exchange), {
+      kind: 'list',
+    }),
   ]
 }
 

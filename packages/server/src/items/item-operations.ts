@@ -7,6 +7,8 @@ import type { Actor } from '../core/token-rules.ts'
 import { builtInSizes, hasVariants, variantDimensions } from '../core/variants.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
+import type { OwnBucketObject } from '../http/openapi/usage-schemas.ts'
+import { usageObject } from '../http/usage-object.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { isTrash } from '../storage/catalog/items/trash.ts'
 import type {
@@ -178,10 +180,11 @@ export function mediaObjectOf(
 
 /** A bucket as in responses (docs/interface.md Q3). */
 export async function describeBucket(
-  catalog: Pick<Catalog, 'findBucketWithTrash'>,
+  catalog: Pick<Catalog, 'findBucketWithUsage'>,
   bucketId: BucketId,
-): Promise<ValueOf<typeof schemas.BucketObject>> {
-  const bucket = await catalog.findBucketWithTrash(bucketId)
-  if (bucket === null) throw bucketDeleted()
-  return bucketMembers(bucket)
+): Promise<ValueOf<typeof OwnBucketObject>> {
+  const now = Date.now()
+  const found = await catalog.findBucketWithUsage(bucketId, now)
+  if (found === null) throw bucketDeleted()
+  return { ...bucketMembers(found.bucket), usage_today: usageObject(found.usage, now) }
 }

@@ -1,9 +1,8 @@
 import { jsonBodyProblems } from '../http/bodies.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { ItemParams, ItemQuery } from '../http/openapi/parameters.ts'
-import { otherItem, sampleBucket, sampleItem } from '../http/openapi/samples.ts'
+import { otherItem, sampleBucket, sampleItem, sampleUsage } from '../http/openapi/samples.ts'
 import {
-  BucketObject,
   DeletedItems,
   IdList,
   ItemEditBody,
@@ -11,6 +10,7 @@ import {
   LabelledItems,
   MediaObject,
 } from '../http/openapi/schemas.ts'
+import { OwnBucketObject } from '../http/openapi/usage-schemas.ts'
 
 /** The media types of edits. */
 export const patchTypes = ['application/merge-patch+json', 'application/json']
@@ -162,8 +162,8 @@ export const describeBucket: OperationDescription = {
   tag: 'Items',
   summary: 'Get the bucket',
   description:
-    'Returns the contents of the token’s bucket, the reservations of unfinished uploads, and the quota.',
-  rules: 'Q1 to Q4, Z1, H1 and E1',
+    'Returns the contents of the token’s bucket, the reservations of unfinished uploads, the quota, and the usage of today.',
+  rules: 'Q1 to Q4, Z1, H1, E1 and US9',
   needs: 'media:read',
   responses: {
     200: {
@@ -171,9 +171,9 @@ export const describeBucket: OperationDescription = {
       headers: ['Cache-Control'],
       content: {
         'application/json': {
-          schema: BucketObject,
+          schema: OwnBucketObject,
           examples: {
-            'with a limit of bytes': sampleBucket,
+            'with a limit of bytes': { ...sampleBucket, usage_today: sampleUsage },
           },
         },
       },

@@ -27,7 +27,7 @@ export function trashRoutes(
   const parts = { authorize, readAuthorizedJson, tickQueue, urls, operations, serialize }
   const readsBody = true
   return [
-    route('GET', '/api/trash', openapi.listTrash, (exchange) => listTrash(parts, exchange)),
+    route('GET', '/api/trash', openapi.listTrash, (exchange) => listTrash(parts, exchange), { kind: 'list' }),
     route('POST', '/api/trash/restore', openapi.restoreMedia, (exchange) => restoreItems(parts, exchange), {
       readsBody,
     }),

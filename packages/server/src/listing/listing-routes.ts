@@ -19,6 +19,7 @@ import type { RequestLimits } from '../http/limits.ts'
 import type { RequestLine } from '../http/request-log.ts'
 import { createTextWriter, createWholeWriter } from '../http/response-writers.ts'
 import { type Exchange, type Route, route } from '../http/route.ts'
+import type { UsageCounter } from '../http/usage-log.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { BucketId, Grant } from '../storage/catalog/records.ts'
 import * as openapi from './listing-routes.openapi.ts'
@@ -53,7 +54,7 @@ export function listingRoutes(http: HttpContext, operations: ListingOperations):
     return null
   }
 
-  return listingPaths.map((path) => route('GET', path, openapi.listMedia, list))
+  return listingPaths.map((path) => route('GET', path, openapi.listMedia, list, { kind: 'list' }))
 }
 
 /** Bytes that one response writes in one event-loop tick: a fast client would receive megabytes before others are served. */
@@ -120,9 +121,11 @@ export function coalesceRequests(
   {
     verifyAuthorization,
     limits: { countToken },
+    usage,
   }: {
     readonly verifyAuthorization: AuthorizationVerifier
     readonly limits: Pick<RequestLimits, 'countToken'>
+    readonly usage: Pick<UsageCounter, 'countRequest'>
   },
   respondToListing: ListingResponder,
 ): (request: CallersRequest, line: Pick<RequestLine, 'token'>) => Promise<ListingResponse> {
@@ -182,6 +185,7 @@ export function coalesceRequests(
     line.token = grant.tokenId
     const refusal = countToken(grant.tokenId)
     if (refusal) throw refusal
+    usage.countRequest(grant.bucketId, 'list')
     group.response ??= respond(grant, request)
     return await group.response
   }

@@ -47,7 +47,7 @@ export function createApp(
   const { verifyToken, service, requireOwnBucket } = operations.access
   const { verifyInBucket } = service
   const verifyAuthorization = createAuthorizationVerifier(verifyToken, { verifyInBucket, requireOwnBucket })
-  const authorize = createAuthorizer(verifyAuthorization, parts.limits, parts.addresses)
+  const authorize = createAuthorizer(verifyAuthorization, parts.limits, parts.addresses, parts.usage)
   const authorizeService = createServiceAuthorizer(
     service,
     verifyAuthorization,

@@ -15,6 +15,7 @@ import { ClientAddresses, RequestLimits } from '../http/limits.ts'
 import { Metrics } from '../http/metrics.ts'
 import type { RequestLines } from '../http/request-log.ts'
 import { type BoundPort, bindPort } from '../http/server.ts'
+import { UsageLog } from '../http/usage-log.ts'
 import { startPictures } from '../pictures/start-pictures.ts'
 import { toolNames } from '../pictures/tools.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -167,6 +168,7 @@ export async function startService(
 
     // HTTP.
     const downloadLog = startDownloadLog(context, { catalog, space })
+    const usage = startUsageLog(context, { catalog, space })
     const addresses = new ClientAddresses(config.trustedProxies)
     const limits = new RequestLimits(config, { addresses, metrics, log, peers })
     const [stopping, closing] = [new AbortController(), new AbortController()]
@@ -178,6 +180,7 @@ export async function startService(
         log,
         metrics,
         limits,
+        usage,
         addresses,
         stopping: stopping.signal,
         closing: closing.signal,
@@ -281,6 +284,32 @@ function startDownloadLog(
     if (count > 0) log.error({ count }, 'downloads were not recorded in the audit log before the stop')
   })
   return downloads
+}
+
+/** Counts requests and downloads of buckets. Start it before the HTTP server, which stops before it. */
+function startUsageLog(
+  { log, closers }: StartContext,
+  { catalog, space }: Pick<OpenData, 'catalog'> & { readonly space: Pick<FreeSpace, 'read'> },
+): UsageLog {
+  const mayLogFailure = oncePer(logInterval)
+  const usage = new UsageLog({
+    catalog,
+    now: Date.now,
+    hasRoom: () => hasRoomForEvents(space.read()),
+    onFailure(err) {
+      if (mayLogFailure())
+        log.warn({ err }, 'requests and downloads could not be added to the usage of their buckets yet')
+    },
+  })
+  closers.add('the log of usage', async () => {
+    const count = await usage.close()
+    if (count > 0)
+      log.error(
+        { count },
+        'requests and downloads of some buckets were not added to their usage before the stop',
+      )
+  })
+  return usage
 }
 
 /** Returns whether this is the first call for this time. Milliseconds. */

@@ -7,6 +7,7 @@ import type { ItemRemover } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash-operations.ts'
 import { fillTakenOperation } from '../pictures/fill-taken-times.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
+import { keptDays } from '../storage/catalog/usage.ts'
 import { ensureBallast } from '../storage/engines.ts'
 import { removeLeftDirectories } from '../storage/temporary-directories.ts'
 import { removeExpiredUploads } from '../uploads/resumable-uploads.ts'
@@ -74,6 +75,16 @@ export async function startSweeps(
   void startSweep(context, feed, async (isStopping) => {
     const before = Date.now() - config.changesDays * day
     await runInSteps(async () => (await catalog.removeChanges(before, eventsPerBatch)) > 0, isStopping)
+  })
+
+  const usage = {
+    name: 'the sweep of usage',
+    interval: logSweepInterval,
+    failure: 'the usage of old days stays until the next sweep',
+  }
+  void startSweep(context, usage, async (isStopping) => {
+    const before = Date.now() - (keptDays - 1) * day
+    await runInSteps(async () => (await catalog.removeUsage(before, eventsPerBatch)) > 0, isStopping)
   })
 
   // Copies of files that killed processes have left in the directory for temporary files.

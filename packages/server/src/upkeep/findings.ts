@@ -48,6 +48,10 @@ export const findingKinds = {
     cure: 'Run fsck --repair. Until then changes of their items fail.',
   },
   'bucket-labels-wrong': { title: 'Buckets with a wrong index of labels', cure: 'Run fsck --repair.' },
+  'bucket-usage-wrong': {
+    title: 'Buckets whose usage by day does not add up to what they have',
+    cure: 'Run fsck --repair. The usage of days whose values are damaged may stay too low.',
+  },
   'id-malformed': {
     title: 'Rows with ids that the service did not create: something else has changed the catalog',
     cure: 'Restore a backup that you trust. fsck --repair removes such rows of uploads and deletions, but not those of items.',

@@ -118,6 +118,8 @@ export async function transferRows(parts: {
   for await (const requests of source.requests()) await target.addRequests(requests)
   await target.clearEvents()
   for await (const events of source.events()) await target.addEvents(events)
+  await target.beginUsage(await source.deletedBuckets())
+  for await (const usage of source.usage()) await target.addUsage(usage)
   await onCopied?.()
   // Commands can have revoked tokens, changed limits and removed keys since the transfer began.
   await target.begin(state, await source.buckets())

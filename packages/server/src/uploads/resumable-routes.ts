@@ -86,9 +86,10 @@ export function resumableUploadRoutes(
   const parts = { http, operations }
   const options = {
     readsBody: true,
+    kind: 'upload',
     headers: versionHeader,
     optionsHeaders: tusOptionsHeaders(http.settings.maxFileSize),
-  }
+  } as const
   return [
     ...['/api/uploads', '/api/uploads/'].map((path) =>
       route('POST', path, openapi.createUpload, (exchange) => createUpload(parts, exchange), options),
@@ -117,7 +118,12 @@ function uploadRoute(
       if (readsBody) metrics.countActiveUpload(exchange.response)
       return await handle(parts, await authorizeUpload(parts, exchange, graceOfUploads), exchange)
     },
-    { readsBody, headers: versionHeader, optionsHeaders: tusOptionsHeaders(settings.maxFileSize) },
+    {
+      readsBody,
+      kind: 'upload',
+      headers: versionHeader,
+      optionsHeaders: tusOptionsHeaders(settings.maxFileSize),
+    },
   )
 }
 

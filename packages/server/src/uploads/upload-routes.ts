@@ -103,7 +103,8 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
   }
 
   // JSON and text are files too (U3).
-  return listingPaths.map((path) => route('POST', path, openapi.storeMedia, store, { readsBody: true }))
+  const options = { readsBody: true, kind: 'upload' } as const
+  return listingPaths.map((path) => route('POST', path, openapi.storeMedia, store, options))
 }
 
 /** The idempotency key of the request, null without one. Throws Fault where it is malformed. */

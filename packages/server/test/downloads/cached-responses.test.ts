@@ -56,6 +56,7 @@ async function fill(capacity: number, size: number) {
     {
       vary: (...names) => ['Origin', ...names].join(', '),
       authorize: () => expect.unreachable(),
+      usage: { countRequest: () => {}, countBytes: () => {} },
       settings: { mediaMaxAge: 1_000, sendfile: null },
     },
     { ...operations, findByName: async () => found, verifyLink: () => expect.unreachable() },

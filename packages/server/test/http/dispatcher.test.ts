@@ -13,7 +13,7 @@ test('P1 a source that ends early before the response has begun is reported, alt
   })
   const dispatcher = new Dispatcher([failing], {
     baseUrl: 'http://h',
-    logRequest: emptyLine,
+    logRequest: () => emptyLine(),
     corsHeaders: () => ({}),
     limits: { countAddress: () => null },
     mediaHost: null,

@@ -15,7 +15,12 @@ function lineFor(method: string, url: string, status: number | null): string {
   request.headers['user-agent'] = 'program "1"'
   const response = new ServerResponse(request)
   const trace = { traceId: '1'.repeat(32), parentId: '2'.repeat(16), spanId: '3'.repeat(16) }
-  const line = record(request, response, { id: '0b7d2c9e-0000-4000-8000-000000000000', trace, route: '/r' })
+  const line = record(request, response, {
+    id: '0b7d2c9e-0000-4000-8000-000000000000',
+    trace,
+    route: '/r',
+    kind: 'other',
+  })
   line.token = 'tok_1'
   if (status !== null) response.writeHead(status).end()
   response.emit('close')

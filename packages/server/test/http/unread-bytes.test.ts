@@ -22,9 +22,11 @@ async function start(limit: number, sharing: 'none' | 'whole' | 'range' | 'other
   const server = createServer((request, response) => {
     if (sharing === 'whole') return write(request, response, ['content-length', `${size}`], shared)
     if (sharing !== 'none')
-      return void prepareBody(openMemoryBlob(shared, sharing === 'range'), 1, size - 1, '').then((send) => {
-        send(response.writeHead(206))
-      })
+      return void prepareBody(openMemoryBlob(shared, sharing === 'range'), 1, size - 1, '', () => {}).then(
+        (send) => {
+          send(response.writeHead(206))
+        },
+      )
     return response.end(Buffer.alloc(size, 'x'))
   })
   let closed = 0

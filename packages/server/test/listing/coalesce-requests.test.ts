@@ -52,7 +52,10 @@ function counting(limit = Number.POSITIVE_INFINITY) {
     left -= 1
     return left < 0 ? new Fault('rate-limited', 'Too many.') : null
   }
-  const coalesce = coalesceRequests({ verifyAuthorization, limits: { countToken } }, respondToListing)
+  const coalesce = coalesceRequests(
+    { verifyAuthorization, limits: { countToken }, usage: { countRequest: () => {} } },
+    respondToListing,
+  )
   const lines: RequestLine[] = []
   const coalesced = (request: CallersRequest) => {
     const line = emptyLine()
@@ -74,6 +77,7 @@ test('E2 a listing waits while so many items have expired that it would pass by 
       verifyAuthorization: async () =>
         isCounted ? grant : { ...grant, expired: Number.MAX_SAFE_INTEGER, settle },
       limits: { countToken: () => null },
+      usage: { countRequest: () => {} },
     },
     async ({ expired }) => ({ status: 200, head: ['expired', `${expired}`], body: null }),
   )

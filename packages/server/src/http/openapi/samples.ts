@@ -1,6 +1,7 @@
 import { pageObject } from '../../core/page.ts'
 import { exampleBase } from './description.ts'
 import type { MediaObject, ValueOf } from './schemas.ts'
+import type { UsageObject } from './usage-schemas.ts'
 
 // The values in the examples of the OpenAPI document.
 
@@ -52,6 +53,17 @@ export const samplePage = pageObject({ baseUrl: exampleBase, extensions: true, l
 ])
 
 export const emptyPage = pageObject({ baseUrl: exampleBase, extensions: true, links: 'all' }, 1, 0, [])
+
+export const sampleUsage: ValueOf<typeof UsageObject> = {
+  day: '2026-11-01',
+  is_partial: true,
+  items: 1204,
+  bytes: 5_431_288_190,
+  added: { items: 12, bytes: 48_213_220 },
+  removed: { items: 1, bytes: 481_302 },
+  downloaded_bytes: 912_482_113,
+  requests: { list: 310, download: 8211, upload: 12, other: 43 },
+}
 
 export const sampleToken = {
   id: 'tok_4k9m2x7c1v8q',

@@ -17,6 +17,7 @@ import {
   text,
   type Work,
 } from './statements.ts'
+import { closeUsage } from './usage.ts'
 
 /** Who removes what a deleted bucket held, so that one process does it, and for how many milliseconds. */
 interface DeletionLease {
@@ -72,8 +73,7 @@ const feedEnd = 'changes_start = revision, renewed = revision'
 
 /** A deleted bucket has a name that no other bucket can have, and `private` is 2: only its removal is left. */
 const deletion = `UPDATE buckets SET private = 2, name = CAST(id AS text) || '/deleted', creation_key = NULL, creation = NULL,
-    ${feedEnd}
-  WHERE id = $1 AND ${isNotDeleted}`
+    ${feedEnd} WHERE id = $1`
 
 /** A user of an issuer who has a bucket of the same name later is another row, with the hash that this one had. */
 const userRelease = {
@@ -85,9 +85,16 @@ const webhooksOff = `UPDATE webhooks SET state = ${stateNumber('off')}, ${noFail
 
 /** The beginning of the deletion of a bucket, once. False if there is no such bucket. */
 function* beginDeletion(id: BucketId, now: number, by?: Actor): Work<boolean> {
-  const name = yield* first((row) => text(row, 0), 'SELECT name FROM buckets WHERE id = $1', id)
-  if (name === null) return false
-  if ((yield* change(deletion, id)) === 0) return true
+  const bucket = yield* first(
+    (row) => ({ name: text(row, 0), isDeleted: integer(row, 1) === 1 }),
+    'SELECT name, CAST(private = 2 AS int) FROM buckets WHERE id = $1',
+    id,
+  )
+  if (bucket === null) return false
+  if (bucket.isDeleted) return true
+  const { name } = bucket
+  yield* closeUsage(id, now)
+  yield* change(deletion, id)
   yield* record(by, (by) => ({ action: 'bucket-delete', by, bucketId: id, target: null, name }))
   yield* change('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
   yield* change(userRelease, id)

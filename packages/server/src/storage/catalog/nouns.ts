@@ -20,6 +20,7 @@ import type { AddedItem, BucketId } from './records.ts'
 import type { Query, Work } from './statements.ts'
 import * as upkeep from './upkeep.ts'
 import * as uploads from './uploads.ts'
+import * as usage from './usage.ts'
 
 /** The files that declare operations of the catalog. */
 const nouns = {
@@ -39,6 +40,7 @@ const nouns = {
   trash,
   upkeep,
   uploads,
+  usage,
   webhookDeliveries,
   webhooks,
 }

@@ -32,6 +32,14 @@ import {
   type Work,
 } from './statements.ts'
 import { blobsIdentity, isNew, readMeta, writeMeta } from './upkeep.ts'
+import {
+  beginUsage,
+  type DeletedBucket,
+  listDeletedBuckets,
+  type TransferredUsage,
+  transferUsage,
+  usageBatches,
+} from './usage-transfer.ts'
 
 /** A bucket without its counters, which the target counts again. */
 interface TransferredBucket extends BucketSettings {
@@ -96,6 +104,9 @@ export interface CatalogRows {
   requests(): AsyncIterable<readonly TransferredRequest[]>
   /** The audit log in its order, in batches. */
   events(): AsyncIterable<readonly TransferredEvent[]>
+  /** The usage of all buckets by day, in batches, also of deleted ones. A batch adds to earlier ones. */
+  usage(): AsyncIterable<readonly TransferredUsage[]>
+  deletedBuckets(): Promise<DeletedBucket[]>
   /** All items, or those up to and including this position. */
   countItems(upTo?: ItemPosition): Promise<number>
 }
@@ -132,6 +143,9 @@ export interface CatalogTarget {
   /** Removes the events that an interrupted transfer has added. */
   clearEvents(): Promise<void>
   addEvents(events: readonly TransferredEvent[]): Promise<void>
+  /** Removes the usage that an interrupted transfer has added, and adds the names of deleted buckets. */
+  beginUsage(deleted: readonly DeletedBucket[]): Promise<void>
+  addUsage(usage: readonly TransferredUsage[]): Promise<void>
   /** Counts the items of each bucket. From then on, a service can start on the catalog. */
   finish(): Promise<void>
   close(): Promise<void>
@@ -317,6 +331,8 @@ export function createRows(query: <T>(query: Query<T>) => Promise<T>): CatalogRo
         events = await query(eventsAfter(last.event[0], last.number))
       }
     },
+    usage: () => usageBatches(query),
+    deletedBuckets: () => query(listDeletedBuckets()),
     countItems: async (upTo) => (await query(countItems(upTo))) ?? 0,
   }
 }
@@ -364,6 +380,8 @@ const tables = [
   'ranks',
   'tokens',
   'token_limits',
+  'bucket_usage',
+  'deleted_buckets',
   'buckets',
 ]
 
@@ -442,13 +460,14 @@ function* removeEvents(): Work<void> {
   yield* change(eventRemoval)
 }
 
-/** The audit log has ids of deleted buckets. A new bucket with one of them would seem to have its events. */
+/** The audit log and the usage have ids of deleted buckets. A new bucket with one of them would seem to have its events and its usage. */
 const idRetirement = {
   sqlite: `INSERT OR REPLACE INTO meta (key, value)
-    SELECT 'last_bucket_id', max(bucket_id) FROM audit_events WHERE bucket_id IS NOT NULL HAVING count(*) > 0`,
+    SELECT 'last_bucket_id', max(id) FROM (SELECT max(bucket_id) AS id FROM audit_events UNION ALL SELECT max(id) FROM deleted_buckets) AS used
+    WHERE id IS NOT NULL HAVING count(*) > 0`,
   // The ids of the buckets were given, so the sequence of new ids has not moved.
   postgres: `SELECT setval(pg_get_serial_sequence('buckets', 'id'), greatest(1, (SELECT max(id) FROM buckets),
-    (SELECT max(bucket_id) FROM audit_events)))`,
+    (SELECT max(bucket_id) FROM audit_events), (SELECT max(id) FROM deleted_buckets)))`,
 }
 
 function* endTransfer(): Work<void> {
@@ -469,6 +488,8 @@ export const createTarget = (
   setWebhooks: (webhooks) => change(() => replaceWebhooks(webhooks)),
   addRequests: (requests) => change(() => insertRequests(requests)),
   clearEvents: () => change(removeEvents),
+  beginUsage: (deleted) => change(() => beginUsage(deleted)),
+  addUsage: (usage) => change(() => transferUsage(usage)),
   async finish() {
     for (const id of await query(bucketIds())) await change(() => countBucket(id, name))
     await change(endTransfer)

@@ -21,6 +21,7 @@ import { describeServiceTokens } from './service-token-contract.ts'
 import { describeTokens } from './token-contract.ts'
 import { describeTrash } from './trash-contract.ts'
 import { describeUploads } from './upload-contract.ts'
+import { describeUsage } from './usage-contract.ts'
 import { describeWebhooks } from './webhook-contract.ts'
 
 /** The behaviour of every catalog engine. sqlite.test.ts and postgres.test.ts run the contracts; vitest's `-t` selects among them. */
@@ -38,6 +39,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeBuckets(engine, fresh)
   describeKeys(engine, fresh)
   describeWebhooks(engine, fresh)
+  describeUsage(engine, fresh)
   describeThreads(engine, fresh)
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newItemId } from '../../../src/core/ids.ts'
+import { dayOf } from '../../../src/core/times.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { CatalogInspection, CopyableInspection } from '../../../src/storage/catalog/checks/inspection.ts'
 import { placeOf } from '../../../src/storage/catalog/lists/item-lists.ts'
@@ -32,7 +33,9 @@ interface Audited {
       | 'feed'
       | 'feed-start'
       | 'feed-early'
-      | 'limits',
+      | 'limits'
+      | 'usage'
+      | 'usage-damaged',
   ): void | Promise<void>
 }
 
@@ -187,6 +190,31 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await inspection.bucketFaults()).toEqual([])
       for (const id of ids)
         expect((await catalog.findToken(id))?.limits?.reserved).toEqual({ items: 1, bytes: 1_000 })
+    })
+
+    test('US7, F1 usage that does not add up to the items and bytes of its bucket is found and corrected', async () => {
+      const { catalog, inspection, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setBucket('b', { trashDays: 1 })
+      const items = newItems(5)
+      await catalog.addItems(bucketId, items.map(withBytes))
+      const ids = items.map(({ id }) => id)
+      await catalog.removeItems(bucketId, ids.slice(2))
+      await catalog.purgeItems(bucketId, ids.slice(4))
+      const today = dayOf(Date.now())
+      const requests = { listRequests: 1, downloadRequests: 0, uploadRequests: 0, otherRequests: 0 }
+      await catalog.addUsage([{ bucketId, day: today - 1, downloadedBytes: 7, ...requests }])
+      expect(await inspection.bucketFaults()).toEqual([])
+      const states = async () =>
+        (await catalog.findUsage(bucketId, today - 1, today)).map(({ items, bytes }) => [items, bytes])
+      for (const fault of ['usage', 'usage-damaged'] as const) {
+        await tamper(fault)
+        expect((await inspection.bucketFaults()).map(({ what }) => what)).toEqual(['usage'])
+        expect((await inspection.recount()).map(({ what }) => what)).toEqual(['usage'])
+        expect(await inspection.bucketFaults()).toEqual([])
+        expect((await states()).at(-1)).toEqual([2, 4_000])
+        expect((await catalog.findUsage(bucketId, today - 1, today))[0]?.downloadedBytes).toBe(7)
+      }
     })
 
     test('F1 items are read in batches, each once, across buckets and deleted items', async () => {

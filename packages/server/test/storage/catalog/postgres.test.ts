@@ -20,6 +20,9 @@ const tampering = {
   feed: 'UPDATE buckets SET revision = (SELECT min(number) FROM changes)',
   'feed-start': 'UPDATE buckets SET changes_start = revision + 1000',
   'feed-early': 'UPDATE buckets SET changes_start = (SELECT max(number) FROM changes)',
+  usage: 'UPDATE buckets SET added_items = added_items + 1',
+  'usage-damaged':
+    'UPDATE bucket_usage SET removed_bytes = 9223372036854775807; UPDATE buckets SET added_bytes = -5',
   'name-keys': `UPDATE items SET name_key = CASE filename WHEN 'b' THEN 'd~' WHEN 'd' THEN 'b~' ELSE 'e~' END
     WHERE filename IN ('b', 'd', 'e')`,
   limits: "UPDATE token_limits SET reserved_items = CASE WHEN id = 'a' THEN 2 ELSE 0 END",

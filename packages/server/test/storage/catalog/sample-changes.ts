@@ -1,4 +1,5 @@
 import { newUploadId } from '../../../src/core/ids.ts'
+import { dayOf } from '../../../src/core/times.ts'
 import { service } from '../../../src/core/token-rules.ts'
 import { newWebhookId } from '../../../src/core/webhook-rules.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
@@ -212,6 +213,14 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
   editItem: (catalog, { kept: [item] }) =>
     catalog.editItem(bucketId, item.id, { filename: 'sea.jpg', labels: { album: 'c' } }, null),
   labelItems: (catalog, { kept }) => catalog.labelItems(bucketId, idsOf(kept), { album: 'd', camera: null }),
+  addUsage: (catalog) =>
+    catalog.addUsage([
+      {
+        ...{ bucketId, day: dayOf(now), downloadedBytes: 1 },
+        ...{ listRequests: 1, downloadRequests: 1, uploadRequests: 1, otherRequests: 1 },
+      },
+    ]),
+  removeUsage: (catalog) => catalog.removeUsage(now, 100),
   settle: (catalog) => catalog.settle(),
   checkWrites: (catalog) => catalog.checkWrites(),
 }

@@ -18,6 +18,7 @@ import {
   text,
   type Work,
 } from '../statements.ts'
+import { correctUsage, wrongUsage } from './usage-counters.ts'
 
 /** A stored counter, or the time of the next expiry, of a bucket that does not match its rows. */
 export interface BucketFault {
@@ -32,6 +33,7 @@ export interface BucketFault {
     | 'names'
     | 'labels'
     | 'feed'
+    | 'usage'
   /** A message with the stored value and that of the rows. */
   readonly detail: string
 }
@@ -176,6 +178,8 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
   const expired = yield* wrongCounts(id)
   if (expired !== null) faults.push({ bucket, what: 'expiry', detail: expired })
+  const usage = isTrash(id) ? null : yield* wrongUsage(id, total, bytes)
+  if (usage !== null) faults.push({ bucket, what: 'usage', detail: usage })
   const wrong = yield* wrongNodes(id, nodes, engine)
   if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
   return { bucket, faults, total, bytes, nextSeq, lastChange, reserved: [items, reservedBytes], nodes }
@@ -282,5 +286,7 @@ function* correctCounters(
   yield* change(correction, total, bytes, nextSeq, ...reserved, id)
   yield* correctLimits(id)
   yield* resetCounts(id)
-  if (!isTrash(id)) yield* refreshExpiry(id)
+  if (isTrash(id)) return
+  yield* refreshExpiry(id)
+  yield* correctUsage(id, total, bytes)
 }

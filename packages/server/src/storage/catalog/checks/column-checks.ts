@@ -1,7 +1,7 @@
 import { isItemId, isUploadId } from '../../../core/ids.ts'
 import { isObject, parseJson } from '../../../core/json.ts'
 import { isNote, readLimits } from '../../../core/quotas.ts'
-import { maxDays } from '../../../core/times.ts'
+import { dayOf, maxDays } from '../../../core/times.ts'
 import { isScope } from '../../../core/token-rules.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../../core/webhook-rules.ts'
 import { actorKinds, auditActions } from '../audit/audit-events.ts'
@@ -77,6 +77,8 @@ const sequence = integer(0, 2 ** 40)
 /** Compared with the rows by bucket-counters.ts, which corrects it. */
 const counter = text()
 const bucket = integer(-Number.MAX_SAFE_INTEGER)
+const bucketName = shape(/^(?:[a-z0-9-]{1,63}|\d+\/(?:trash|deleted))$/)
+const usageDay = integer(0, dayOf(maxTime))
 const tokenId = shape(/^(?:tok|usr)_[0-9a-z]{12}$/)
 const itemId = text(isItemId)
 const uploadId = text(isUploadId)
@@ -137,7 +139,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
     key: ['id'],
     columns: {
       id: bucket,
-      name: shape(/^(?:[a-z0-9-]{1,63}|\d+\/(?:trash|deleted))$/),
+      name: bucketName,
       created_at: time,
       revision: integer(),
       total: counter,
@@ -161,6 +163,11 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       counted_bytes: counter,
       creation_key: optional(bytes(32, 32)),
       creation: optional(bytes(64, 64)),
+      usage_day: usageDay,
+      added_items: counter,
+      added_bytes: counter,
+      removed_items: counter,
+      removed_bytes: counter,
     },
     references: {
       // Of a trash. Its name has the number of its bucket, which no other bucket has.
@@ -171,6 +178,34 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       private: "(private = 2) = (name LIKE '%/deleted')",
       changes_start: 'changes_start <= revision',
       renewed: 'renewed <= revision',
+    },
+  },
+  bucket_usage: {
+    key: ['day', 'bucket_id'],
+    columns: {
+      day: usageDay,
+      bucket_id: bucket,
+      added_items: counter,
+      added_bytes: counter,
+      removed_items: counter,
+      removed_bytes: counter,
+      downloaded_bytes: integer(),
+      list_requests: integer(),
+      download_requests: integer(),
+      upload_requests: integer(),
+      other_requests: integer(),
+    },
+    references: {
+      bucket_id: `EXISTS (SELECT 1 FROM buckets WHERE buckets.id = bucket_usage.bucket_id)
+        OR EXISTS (SELECT 1 FROM deleted_buckets WHERE deleted_buckets.id = bucket_usage.bucket_id)`,
+    },
+    dependsOn: 'bucket_id',
+  },
+  deleted_buckets: {
+    key: ['id'],
+    columns: { id: integer(1), name: bucketName, created_at: time, deleted_at: time },
+    references: {
+      id: 'NOT EXISTS (SELECT 1 FROM buckets WHERE buckets.id = deleted_buckets.id AND private < 2)',
     },
   },
   tokens: {

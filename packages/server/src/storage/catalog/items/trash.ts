@@ -19,6 +19,7 @@ import {
   all,
   bucketIdOf,
   change,
+  type EngineName,
   eachEngine,
   first,
   inEngine,
@@ -49,24 +50,25 @@ export const trashName = (bucketId: BucketId): string => `${bucketId}/trash`
 const day = 24 * 60 * 60 * 1000
 export const expiryOf = (deletedAt: number, days: number): number => deletedAt + days * day
 
+/** The columns of readBucketWithTrash, without what has expired at `$2`, of `bucketsWithTrash`. */
+export const bucketWithTrashColumns = (engine: EngineName): string =>
+  `${bucketColumns}, ${expiredOfBucket(engine, '$2')}, ${trashColumns}, ${expiredOfTrash(engine, '$2')}`
+
 const bucketWithTrash = eachEngine(
-  (engine) => `SELECT ${bucketColumns}, ${expiredOfBucket(engine, '$2')},
-      ${trashColumns}, ${expiredOfTrash(engine, '$2')}
-    FROM ${bucketsWithTrash} WHERE id = $1`,
+  (engine) => `SELECT ${bucketWithTrashColumns(engine)} FROM ${bucketsWithTrash} WHERE id = $1`,
 )
+
+/** A bucket and its trash; `isBusy` if reads pass by too many of its expired items. */
+export const readBucketWithTrash = (row: Row) => ({
+  bucket: bucketWithTrashOf(row),
+  isBusy:
+    integer(row, expiredPlaces.items) > maxExpired ||
+    hasManyExpired({ expired: integer(row, expiredPlaces.expiredTrashItems) }),
+})
 
 /** The bucket and its trash in one state, without what has expired. Null if there is no such bucket. Throws Fault `catalog-busy` if reads pass by too many of it. */
 export function* findBucketWithTrash(bucketId: BucketId): Query<BucketWithTrash | null> {
-  const found = yield* first(
-    (row) => ({
-      bucket: bucketWithTrashOf(row),
-      isBusy:
-        integer(row, expiredPlaces.items) > maxExpired ||
-        hasManyExpired({ expired: integer(row, expiredPlaces.expiredTrashItems) }),
-    }),
-    bucketWithTrash,
-    ...[bucketId, Date.now()],
-  )
+  const found = yield* first(readBucketWithTrash, bucketWithTrash, ...[bucketId, Date.now()])
   if (found?.isBusy) throw tooManyExpired()
   return found?.bucket ?? null
 }

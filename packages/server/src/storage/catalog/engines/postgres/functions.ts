@@ -41,12 +41,14 @@ CREATE FUNCTION append_items(
 LANGUAGE plpgsql AS $$
 DECLARE
   _count int8 := cardinality(_ids);
+  _bytes int8;
   _next int8;
   _total int8;
   _revision int8;
 BEGIN
-  UPDATE buckets SET revision = revision + revision_step() + _count - 1, total = total + _count,
-    bytes = bytes + (SELECT sum(size) FROM unnest(_sizes) AS size)::int8, next_seq = next_seq + _count,
+  SELECT sum(size)::int8 INTO STRICT _bytes FROM unnest(_sizes) AS size;
+  UPDATE buckets SET revision = revision + revision_step() + _count - 1, total = total + _count, bytes = bytes + _bytes,
+    added_items = added_items + _count, added_bytes = added_bytes + _bytes, next_seq = next_seq + _count,
     next_expiry = least(next_expiry, (SELECT min(expiry) FROM unnest(_expiries) AS expiry))
   WHERE id = _bucket RETURNING next_seq, total - _count, revision INTO STRICT _next, _total, _revision;
 
@@ -98,15 +100,16 @@ LANGUAGE sql AS $$
     AND NOT EXISTS (SELECT FROM items WHERE items.bucket_id = _bucket AND seq >= slot * ${namesPerRow} AND seq < slot * ${namesPerRow} + ${namesPerRow})
 $$;
 
--- Completes the removal of items whose rows the transaction has deleted.
+-- Completes the removal of items whose rows the transaction has deleted. A trash has no usage.
 CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _bytes int8, _contents int8[], _tombstones text[])
 RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _next int8;
 BEGIN
-  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs),
-    bytes = bytes - _bytes
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs), bytes = bytes - _bytes,
+    removed_items = CASE WHEN id > 0 THEN removed_items + cardinality(_seqs) ELSE 0 END,
+    removed_bytes = CASE WHEN id > 0 THEN removed_bytes + _bytes ELSE 0 END
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   DELETE FROM contents WHERE id = ANY (_contents);
   INSERT INTO tombstones (id) SELECT unnest(_tombstones) ON CONFLICT DO NOTHING;
@@ -140,7 +143,8 @@ BEGIN
   UPDATE items SET bucket_id = -_bucket, seq = _trash_next - cardinality(_seqs) + number - 1, home_seq = seq,
     deleted_at = _now, expires_at = least(_expiry, item_expires_at)
   FROM unnest(_found) WITH ORDINALITY AS found (found_id, number) WHERE items.id = found_id;
-  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs)
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs),
+    removed_items = removed_items + cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
   PERFORM clear_names(_bucket, _seqs);
@@ -162,7 +166,8 @@ BEGIN
   FROM items WHERE bucket_id = -_bucket AND id = ANY (_ids);
   UPDATE items SET bucket_id = _bucket, seq = home_seq, home_seq = NULL, deleted_at = NULL, expires_at = NULL
   WHERE bucket_id = -_bucket AND id = ANY (_ids);
-  UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs)
+  UPDATE buckets SET revision = revision + revision_step(), total = total + cardinality(_seqs),
+    added_items = added_items + cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   PERFORM change_ranks(_bucket, _next, _homes, 1);
   UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs), bytes = bytes - _bytes

@@ -1,6 +1,7 @@
 import { bucketDeleted } from '../../../../core/faults.ts'
 import type { ItemId } from '../../../../core/ids.ts'
 import { type Amount, requireWithinQuota } from '../../../../core/quotas.ts'
+import { dayOf } from '../../../../core/times.ts'
 import { isPictured } from '../../../../core/variants.ts'
 import { uploadEvents } from '../../audit/audit-events.ts'
 import { bucketColumnCount, bucketColumns, bucketOf, isNotDeleted } from '../../buckets.ts'
@@ -12,6 +13,7 @@ import { expiryOf, isTrash, refreshExpiry, trashOf } from '../../items/trash.ts'
 import { bucketKeyOf, type Change, type ChangeKind, type Output, workOf } from '../../nouns.ts'
 import type { AddedItem, Bucket, BucketId, RemovedItems } from '../../records.ts'
 import { type EngineChanges, integer, integerOrNull, type Row, text } from '../../statements.ts'
+import { openUsageDay } from '../../usage.ts'
 import { appendStatement, appendValues } from './item-arrays.ts'
 import { recordEvents } from './postgres-audit-log.ts'
 import { runWork, type Session } from './session.ts'
@@ -241,7 +243,11 @@ async function purgeItems(
   const removed = await removeByIds(transaction, trashOf(bucketId), ids)
   if (removed.ids.length > 0) {
     const bytes = integer(row, 0)
-    await session.run('UPDATE buckets SET bytes = bytes - $2 WHERE id = $1', bucketId, bytes)
+    await session.run(
+      'UPDATE buckets SET bytes = bytes - $2, removed_bytes = removed_bytes + $2 WHERE id = $1',
+      bucketId,
+      bytes,
+    )
     buckets.add(bucketId, { bytes: -bytes })
   }
   return removed
@@ -275,13 +281,16 @@ interface BucketKeys {
   readonly names: readonly string[]
 }
 
-/** Locks the buckets in the order of their ids, so that two transactions never wait for each other. */
+/**
+ * Locks the buckets in the order of their ids, so that two transactions never wait for each other. The changes of the transaction belong to the day of
+ * this moment (catalog/usage.ts).
+ */
 export async function lockBuckets(
   session: Session,
   { ids, uploads, names }: BucketKeys,
 ): Promise<LockedBuckets> {
   const rows = await session.run(
-    `SELECT ${bucketColumns}, id, ${isNotDeleted} FROM buckets WHERE id = ANY ($1::int8[]
+    `SELECT ${bucketColumns}, id, ${isNotDeleted}, usage_day FROM buckets WHERE id = ANY ($1::int8[]
       || ARRAY(SELECT bucket_id FROM uploads WHERE id = ANY ($2::text[]))
       || ARRAY(SELECT id FROM buckets WHERE name = ANY ($3::text[])))
     ORDER BY id FOR UPDATE`,
@@ -293,6 +302,12 @@ export async function lockBuckets(
     rows.filter((row) => row[bucketColumnCount + 1] === false).map((row) => integer(row, bucketColumnCount)),
   )
   let states = new Map(rows.map((row) => [integer(row, bucketColumnCount) as BucketId, bucketOf(row)]))
+  const today = dayOf(Date.now())
+  for (const row of rows) {
+    const id = integer(row, bucketColumnCount) as BucketId
+    if (integer(row, bucketColumnCount + 2) !== today && !isTrash(id))
+      await runWork(session, openUsageDay(id, today))
+  }
 
   const get = (id: BucketId): Bucket => {
     const bucket = states.get(id)

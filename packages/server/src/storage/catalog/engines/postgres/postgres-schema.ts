@@ -18,7 +18,8 @@ INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, 
 -- The trash of the bucket n is the bucket -n, in which items are in the order of their deletion (catalog/items/trash.ts). item_days is the
 -- default lifetime of new items. next_expiry is when the next item of the bucket expires; null if none does. changes_start is the number of
 -- the last change that was removed from the feed, and renewed the revision at the last renewal of the history (catalog/feed/history.ts). The expired
--- items up to counted_expiry and counted_seq are counted (catalog/items/expired-items.ts).
+-- items up to counted_expiry and counted_seq are counted (catalog/items/expired-items.ts). What was added and removed on usage_day is not in
+-- bucket_usage yet (catalog/usage.ts); a trash has no usage.
 CREATE TABLE buckets (
   id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text COLLATE "C" NOT NULL UNIQUE,
@@ -43,6 +44,11 @@ CREATE TABLE buckets (
   counted_seq int8 NOT NULL DEFAULT -1,
   counted_items int8 NOT NULL DEFAULT 0 CHECK (counted_items >= 0),
   counted_bytes int8 NOT NULL DEFAULT 0 CHECK (counted_bytes >= 0),
+  usage_day int8 NOT NULL DEFAULT 0,
+  added_items int8 NOT NULL DEFAULT 0,
+  added_bytes int8 NOT NULL DEFAULT 0,
+  removed_items int8 NOT NULL DEFAULT 0,
+  removed_bytes int8 NOT NULL DEFAULT 0,
   creation_key bytea,
   creation bytea
 ) WITH (fillfactor = 25);
@@ -52,6 +58,35 @@ CREATE INDEX buckets_deleted ON buckets (id) WHERE private = 2;
 
 -- The request with an idempotency key that created the bucket (catalog/bucket-creation.ts).
 CREATE UNIQUE INDEX buckets_by_creation ON buckets (creation_key) WHERE creation_key IS NOT NULL;
+
+-- The usage of a bucket on a day, in days since 1970 (catalog/usage.ts). By day first, so that the rows that a process adds to each minute are on few
+-- pages. The day 0 has the sum of all that are no longer kept.
+CREATE TABLE bucket_usage (
+  day int8 NOT NULL,
+  bucket_id int8 NOT NULL,
+  added_items int8 NOT NULL DEFAULT 0,
+  added_bytes int8 NOT NULL DEFAULT 0,
+  removed_items int8 NOT NULL DEFAULT 0,
+  removed_bytes int8 NOT NULL DEFAULT 0,
+  downloaded_bytes int8 NOT NULL DEFAULT 0,
+  list_requests int8 NOT NULL DEFAULT 0,
+  download_requests int8 NOT NULL DEFAULT 0,
+  upload_requests int8 NOT NULL DEFAULT 0,
+  other_requests int8 NOT NULL DEFAULT 0,
+  PRIMARY KEY (day, bucket_id)
+) WITH (fillfactor = 70);
+
+CREATE INDEX usage_by_bucket ON bucket_usage (bucket_id, day);
+
+-- The names of deleted buckets whose usage is kept.
+CREATE TABLE deleted_buckets (
+  id int8 PRIMARY KEY,
+  name text COLLATE "C" NOT NULL,
+  created_at int8 NOT NULL,
+  deleted_at int8 NOT NULL
+);
+
+CREATE INDEX deleted_buckets_by_name ON deleted_buckets (name, id);
 
 -- The tokens of buckets; service tokens, whose ids begin with svc_ and whose bucket_id is null; and the users of an issuer, whose ids begin with usr_: the
 -- next request of a user whose row is missing adds one, so the row of a revoked user stays. replaced_by is the id of the token that replaced this one: a

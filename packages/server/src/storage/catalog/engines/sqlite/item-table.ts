@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../../../core/faults.ts'
 import type { ItemId } from '../../../../core/ids.ts'
 import { nameKey, nameLine, nameLines, nameSlot, namesPerRow } from '../../../../core/names.ts'
+import { dayOf } from '../../../../core/times.ts'
 import { isPictured } from '../../../../core/variants.ts'
 import { uploadEvents } from '../../audit/audit-events.ts'
 import { revisionStep } from '../../buckets.ts'
@@ -15,6 +16,7 @@ import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../../ite
 import { isTrash, refreshExpiry } from '../../items/trash.ts'
 import type { AddedItem, BucketId, ItemDetails, RemovedItems } from '../../records.ts'
 import { integer, integerOrNull, text } from '../../statements.ts'
+import { openUsageDay } from '../../usage.ts'
 import { prepareRecordEvents } from './sqlite-audit-log.ts'
 import { createRun, one } from './sqlite-database.ts'
 import type { Ranks } from './sqlite-ranks.ts'
@@ -95,7 +97,7 @@ export function prepareItemTable(
   ranks: Ranks,
   names: Pick<Names, 'append' | 'clear'>,
 ): ItemTable {
-  const bucket = db.prepare('SELECT total, next_seq, revision FROM buckets WHERE id = ?')
+  const bucket = db.prepare('SELECT total, next_seq, revision, usage_day FROM buckets WHERE id = ?')
   const addChange = db.prepare(
     `INSERT INTO changes (bucket_id, number, kind, item_id, time) VALUES (?, ?, ${itemChangeKinds.added}, ?, ?)`,
   )
@@ -109,17 +111,25 @@ export function prepareItemTable(
   const record = prepareRecordEvents(db)
   const run = createRun(db)
   const grow = db.prepare(`UPDATE buckets
-    SET revision = revision + ?, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
+    SET revision = revision + ?1, total = total + ?2, bytes = bytes + ?3, next_seq = next_seq + ?2, added_items = added_items + ?2,
+      added_bytes = added_bytes + ?3 WHERE id = ?4`)
+  const shrink =
+    db.prepare(`UPDATE buckets SET revision = revision + 1, total = total - ?1, bytes = bytes - ?2,
+    removed_items = CASE WHEN id > 0 THEN removed_items + ?1 ELSE 0 END,
+    removed_bytes = CASE WHEN id > 0 THEN removed_bytes + ?2 ELSE 0 END WHERE id = ?3`)
 
-  const bucketState = (bucketId: BucketId) => {
+  /** Opens the day of `now` (catalog/usage.ts). */
+  const openBucket = (bucketId: BucketId, now: number) => {
     const row = one(bucket, bucketId)
     if (!row) throw bucketDeleted()
+    const day = dayOf(now)
+    if (integer(row, 3) !== day && !isTrash(bucketId)) run(openUsageDay(bucketId, day))
     return { total: integer(row, 0), nextSeq: integer(row, 1), revision: integer(row, 2) }
   }
 
   const remove: ItemTable['remove'] = (bucketId, seqs) => {
     if (seqs.length === 0) return []
-    const { nextSeq } = bucketState(bucketId)
+    const { nextSeq } = openBucket(bucketId, Date.now())
     const tombstones: ItemId[] = []
     const labelled: LabelledRow[] = []
     const leaving: LeavingRow[] = []
@@ -139,15 +149,15 @@ export function prepareItemTable(
     run(leaveCounts(bucketId, leaving))
     ranks.remove(bucketId, nextSeq, seqs)
     names.clear(bucketId, seqs)
-    grow.run(1, -seqs.length, -size, 0, bucketId)
+    shrink.run(seqs.length, size, bucketId)
     return tombstones
   }
 
   return {
     append(bucketId, items) {
       if (items.length === 0) return
-      const { total, nextSeq, revision } = bucketState(bucketId)
       const now = Date.now()
+      const { total, nextSeq, revision } = openBucket(bucketId, now)
       let size = 0
       let seq = nextSeq
       let number = revision + revisionStep() - 1
@@ -159,7 +169,7 @@ export function prepareItemTable(
       }
       ranks.add(bucketId, total, nextSeq, items.length)
       names.append(bucketId, nextSeq, items)
-      grow.run(number - revision, items.length, size, items.length, bucketId)
+      grow.run(number - revision, items.length, size, bucketId)
       if (items.some(({ expiresAt }) => expiresAt != null)) {
         const expiries = items.map(({ expiresAt }) => expiresAt)
         run(enterCounts(bucketId, expiries))

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../../../core/faults.ts'
 import { requireWithinQuota } from '../../../../core/quotas.ts'
+import { dayOf } from '../../../../core/times.ts'
 import { bucketColumns, bucketOf, isNotDeleted } from '../../buckets.ts'
 import { enterCounts, type LeavingRow } from '../../items/expired-items.ts'
 import { isLive } from '../../items/items.ts'
@@ -9,6 +10,7 @@ import { expiryOf, refreshExpiry, trashName, trashOf } from '../../items/trash.t
 import { type Change, type ChangeKind, type Output, workOf } from '../../nouns.ts'
 import type { Bucket, BucketId } from '../../records.ts'
 import { type EngineChanges, integer, integerOrNull } from '../../statements.ts'
+import { openUsageDay } from '../../usage.ts'
 import { type ItemTable, type Names, prepareItemTable, prepareNames } from './item-table.ts'
 import { prepareRecordEvents } from './sqlite-audit-log.ts'
 import { all, createRun, one } from './sqlite-database.ts'
@@ -62,6 +64,7 @@ function prepareTrash(
 ): TrashRows {
   const days = db.prepare('SELECT trash_days FROM buckets WHERE id = ?')
   const counters = db.prepare('SELECT total, next_seq, bytes FROM buckets WHERE id = ?')
+  const openDayOf = db.prepare('SELECT usage_day FROM buckets WHERE id = ?')
   const create = db.prepare(`INSERT INTO buckets (id, name, created_at) VALUES (?, ?, ?)
     ON CONFLICT (id) DO NOTHING`)
   const find = db.prepare(`SELECT seq, size, content_type, created_at, labels, item_expires_at FROM items
@@ -75,13 +78,27 @@ function prepareTrash(
     db.prepare(`UPDATE items SET bucket_id = ?, seq = home_seq, home_seq = NULL, deleted_at = NULL,
     expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
   const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
-    next_seq = next_seq + ? WHERE id = ? RETURNING revision`)
+    next_seq = next_seq + ? WHERE id = ?`)
+  const leave =
+    db.prepare(`UPDATE buckets SET revision = revision + 1, total = total - ?1, removed_items = removed_items + ?1
+    WHERE id = ?2`)
+  const comeBack =
+    db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?1, added_items = added_items + ?1
+    WHERE id = ?2 RETURNING revision`)
   const run = createRun(db)
-  const release = db.prepare('UPDATE buckets SET bytes = bytes - ? WHERE id = ?')
+  const release = db.prepare(
+    'UPDATE buckets SET bytes = bytes - ?1, removed_bytes = removed_bytes + ?1 WHERE id = ?2',
+  )
 
   const countersOf = (bucketId: BucketId) => {
     const row = one(counters, bucketId)
     return row && { total: integer(row, 0), nextSeq: integer(row, 1), bytes: integer(row, 2) }
+  }
+  /** Opens the day of this moment (catalog/usage.ts). */
+  const openDay = (bucketId: BucketId) => {
+    const day = dayOf(Date.now())
+    const row = one(openDayOf, bucketId)
+    if (row && integer(row, 0) !== day) run(openUsageDay(bucketId, day))
   }
   const ascending = (seqs: readonly number[]) => seqs.toSorted((one, other) => one - other)
   const labelledOf = (found: readonly { readonly labelled: readonly LabelledRow[] }[]) =>
@@ -120,9 +137,10 @@ function prepareTrash(
       ranks.remove(bucketId, home.nextSeq, seqs)
       names.clear(bucketId, seqs)
       ranks.add(trash, target.total, target.nextSeq, seqs.length)
-      one(change, -seqs.length, 0, 0, bucketId)
+      openDay(bucketId)
+      leave.run(seqs.length, bucketId)
       run(unindexRows(bucketId, labelledOf(found)))
-      one(change, seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
+      change.run(seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
       moveCounts(bucketId, found)
       return { ids: found.map(({ id }) => id), tombstones: [] }
     },
@@ -143,7 +161,8 @@ function prepareTrash(
       if (found.length === 0 || !home || !source) return { ids: [] }
       // Their bytes are counted already.
       quotas.requireRoom(bucketId, { items: found.length, bytes: 0 })
-      const revision = integer(one(change, found.length, 0, 0, bucketId) ?? [], 0)
+      openDay(bucketId)
+      const revision = integer(one(comeBack, found.length, bucketId) ?? [], 0)
       for (const { seq } of found) moveBack.run(bucketId, revision, trash, seq)
       const homes = ascending(found.map((item) => item.home))
       ranks.restore(bucketId, home.nextSeq, homes)
@@ -152,7 +171,7 @@ function prepareTrash(
         found.map(({ id }) => id),
       )
       ranks.remove(trash, source.nextSeq, ascending(found.map(({ seq }) => seq)))
-      one(change, -found.length, -sum(found.map(({ size }) => size)), 0, trash)
+      change.run(-found.length, -sum(found.map(({ size }) => size)), 0, trash)
       run(indexRows(bucketId, labelledOf(found)))
       moveCounts(bucketId, found)
       run(refreshExpiry(bucketId))
@@ -163,8 +182,10 @@ function prepareTrash(
       const trash = trashOf(bucketId)
       const before = countersOf(trash)
       const removed = itemTable.removeByIds(trash, ids)
-      if (before && removed.ids.length > 0)
+      if (before && removed.ids.length > 0) {
+        openDay(bucketId)
         release.run(before.bytes - (countersOf(trash)?.bytes ?? 0), bucketId)
+      }
       return removed
     },
   }

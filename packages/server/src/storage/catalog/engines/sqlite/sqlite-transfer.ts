@@ -5,8 +5,10 @@ import { nameKey, nameLine } from '../../../../core/names.ts'
 import { creationSettings } from '../../../sqlite.ts'
 import { CatalogVersionError } from '../../catalog.ts'
 import { bucketIds } from '../../checks/bucket-counters.ts'
+import { correctStoredUsage } from '../../checks/usage-counters.ts'
 import { laterMembers } from '../../items/item-columns.ts'
 import { correctNames } from '../../items/item-names.ts'
+import { isTrash } from '../../items/trash.ts'
 import { integer, text } from '../../statements.ts'
 import {
   type CatalogSource,
@@ -116,7 +118,11 @@ export function copyBackup(backup: string, directory: string): void {
     db.function('name_key', (filename) => nameKey(nameLine(`${filename}`)))
     db.exec('UPDATE items SET name_key = name_key(filename) WHERE filename IS NOT NULL')
     const run = createRun(db)
-    for (const id of run(bucketIds())) run(correctNames(id))
+    for (const id of run(bucketIds())) {
+      run(correctNames(id))
+      // These versions had no usage.
+      if (!isTrash(id)) run(correctStoredUsage(id))
+    }
     db.exec('COMMIT')
   } finally {
     db.close()

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { quarters, uploadPicture } from '../harness/pictures.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { upload } from '../harness/upload.ts'
+import { readLink, readUsageToday } from '../harness/wire.ts'
+
+/** What a function does in a new service, and the usage of its first bucket after a restart, which wrote what was in memory. */
+async function usageOf(
+  settings: Readonly<Record<string, string>>,
+  act: (server: TestServer) => Promise<void>,
+) {
+  await using directory = await temporaryDirectory()
+  await using server = await startServer(settings, directory.path)
+  await act(server)
+  await server.stop()
+  await using next = await startServer(settings, directory.path)
+  const headers = { authorization: `Bearer ${server.token}` }
+  return await readUsageToday(await next.request('/api/bucket', { headers }))
+}
+
+const none = { list: 0, download: 0, upload: 0, other: 0 }
+
+/** Reads the whole response. Returns its length, or its status with a minus sign if it has no bytes of an item. */
+async function read(response: Promise<Response>): Promise<number> {
+  const { status, ...body } = await response.then(async (one) => ({
+    status: one.status,
+    length: (await one.arrayBuffer()).byteLength,
+  }))
+  return status === 200 || status === 206 ? body.length : -status
+}
+
+test('US1, US4, US8, US9 requests are counted by kind in the bucket of their token, and kept at a stop', async () => {
+  const usage = await usageOf({}, async (server) => {
+    const status = async (path: string, init?: RequestInit) => {
+      const response = await server.request(path, init)
+      await response.arrayBuffer()
+      return response.status
+    }
+    const json = { 'content-type': 'application/json' }
+    expect(await status('/api/media')).toBe(200)
+    expect(await status('/api/media?page=2', { method: 'HEAD' })).toBe(200)
+    expect(await status('/api/media?page=x')).toBe(400)
+    for (const list of ['items', 'labels', 'trash']) expect(await status(`/api/${list}`)).toBe(200)
+    expect(
+      await status('/api/media', { method: 'POST', body: 'text', headers: { 'content-type': 'text/plain' } }),
+    ).toBe(201)
+    expect(await status('/api/uploads', { method: 'POST' })).toBe(412)
+    for (const other of ['bucket', 'token', 'webhooks', 'changes'])
+      expect(await status(`/api/${other}`)).toBe(200)
+    expect(await status('/api/media', { method: 'DELETE', body: '{"ids":["x"]}', headers: json })).toBe(200)
+    // These have no bucket.
+    expect(await status('/api/media', { headers: { authorization: 'Bearer mbkt_unknown' } })).toBe(401)
+    expect(await status('/healthz')).toBe(200)
+    expect(await status('/api/nothing')).toBe(404)
+    expect(await status('/api/media', { method: 'OPTIONS' })).toBe(204)
+  })
+  expect(usage).toMatchObject({
+    ...{ is_partial: true, items: 1, bytes: 4, downloaded_bytes: 0 },
+    ...{ added: { items: 1, bytes: 4 }, removed: { items: 0, bytes: 0 } },
+    // The request that reads the usage is not written yet.
+    requests: { ...none, list: 6, upload: 2, other: 5 },
+  })
+})
+
+test.each([
+  ['from the catalog and its cache', 20_000],
+  ['from a file', 300_000],
+  ['from a large file', 5_000_000],
+])('US4 the bytes of downloads are counted as sent: %s', async (_, size) => {
+  let sent = 0
+  let downloads = 0
+  const usage = await usageOf({}, async (server) => {
+    const { url } = await upload(server, randomBytes(size))
+    const get = async (init: RequestInit = {}) => {
+      downloads += 1
+      const length = await read(fetch(url, init))
+      sent += Math.max(length, 0)
+      return length
+    }
+    for (let time = 0; time < 3; time += 1) expect(await get()).toBe(size)
+    expect(await get({ headers: { range: 'bytes=10-1009' } })).toBe(1_000)
+    expect(await get({ headers: { range: 'bytes=-5' } })).toBe(5)
+    expect(await get({ method: 'HEAD' })).toBe(0)
+    const etag = (await fetch(url, { method: 'HEAD' })).headers.get('etag') ?? ''
+    downloads += 1
+    expect(await get({ headers: { 'if-none-match': etag } })).toBe(-304)
+    expect(await get({ headers: { range: `bytes=${size}-` } })).toBe(-416)
+    // No item.
+    expect(await read(fetch(`${server.url}/media/${'2'.repeat(26)}`))).toBe(-404)
+  })
+  expect(usage).toMatchObject({
+    downloaded_bytes: sent,
+    requests: { ...none, upload: 1, download: downloads },
+  })
+})
+
+test('US4 variants, and bytes of private buckets by token and by signed URL, are counted in the bucket of the item', async () => {
+  let sent = 0
+  const usage = await usageOf({}, async (server) => {
+    const { id, url } = await uploadPicture(server, quarters(300, 200).png().toBuffer(), 'image/png')
+    for (let time = 0; time < 2; time += 1) sent += await read(fetch(`${url}?variant=thumb`))
+    await server.command('bucket', 'set', 'default', '--private', 'on')
+    const link = await server.request(`/api/media/${id}/links`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
+    sent += await read(fetch((await readLink(link)).url))
+    sent += await read(server.request(new URL(url).pathname))
+    expect(await read(fetch(url))).toBe(-404)
+    // A token of another bucket reads nothing of this one.
+    const { stdout } = await server.command('token', 'create', '--bucket', 'other')
+    const headers = { authorization: `Bearer ${/mbkt_\w+/.exec(stdout)?.[0]}` }
+    expect(await read(fetch(url, { headers }))).toBe(-404)
+  })
+  expect(usage).toMatchObject({
+    downloaded_bytes: sent,
+    requests: { ...none, upload: 1, download: 4, other: 1 },
+  })
+})
+
+test('US4 bytes that a proxy sends count as the length of the file or the range', async () => {
+  const usage = await usageOf({ MEDIABUCKET_SENDFILE: 'x-accel-redirect:/files' }, async (server) => {
+    const { url } = await upload(server, randomBytes(300_000))
+    const left = await fetch(url)
+    expect(left.headers.get('x-accel-redirect')).toContain('/files/')
+    await fetch(url, { headers: { range: 'bytes=0-99' } })
+    await fetch(url, { method: 'HEAD' })
+  })
+  expect(usage).toMatchObject({ downloaded_bytes: 300_100, requests: { ...none, upload: 1, download: 3 } })
+})
+
+test('US4 of a response that the client aborts, the bytes that were sent count', async () => {
+  const size = 64 * 1024 * 1024
+  let received = 0
+  const usage = await usageOf({}, async (server) => {
+    const { url } = await upload(server, Buffer.alloc(size))
+    const aborted = new AbortController()
+    const response = await fetch(url, { signal: aborted.signal })
+    const reader = response.body?.getReader()
+    while (received < 1_000_000) received += (await reader?.read())?.value?.byteLength ?? size
+    aborted.abort()
+  })
+  expect(usage['downloaded_bytes']).toBeGreaterThanOrEqual(received)
+  // Buffers of both systems have the rest.
+  expect(usage['downloaded_bytes']).toBeLessThan(size)
+})
