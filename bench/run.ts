@@ -17,6 +17,7 @@ import { benchStart, reportStart } from './start.ts'
 import { benchStreams } from './streams.ts'
 import { reportStreams } from './streams-report.ts'
 import { benchSync, reportSync } from './sync.ts'
+import { benchTenants, reportTenants } from './tenants.ts'
 import { benchUploads } from './uploads.ts'
 import { reportUploads } from './uploads-report.ts'
 import { benchVariants } from './variants.ts'
@@ -130,6 +131,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
 
   async sync(short) {
     return reportSync(await benchSync({ files: short ? 500 : 100_000 }, log))
+  },
+
+  async tenants(short) {
+    const extent = short
+      ? { buckets: 40, lists: 10, items: 300, pages: 20 }
+      : { buckets: 10_000, lists: 1_000, items: 1_000_000, pages: 5_000 }
+    return reportTenants(await benchTenants(extent, log))
   },
 
   async workers(short) {

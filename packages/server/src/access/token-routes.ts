@@ -1,18 +1,7 @@
 import type { ParameterFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { parseTokenListQuery } from '../core/queries.ts'
-import { isNote, maxNote, noteRule, readLimits } from '../core/quotas.ts'
-import { parseTimestamp } from '../core/times.ts'
-import {
-  defaultOverlap,
-  isScope,
-  isTokenName,
-  maxOverlap,
-  maxTokenName,
-  type Scope,
-  scopes,
-  tokenNameRule,
-} from '../core/token-rules.ts'
+import { defaultOverlap, maxOverlap } from '../core/token-rules.ts'
 import { malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
@@ -20,7 +9,6 @@ import { noStore } from '../http/headers.ts'
 import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { TokenList } from '../http/openapi/token-schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
-import type { GrantedToken } from '../storage/catalog/access/tokens.ts'
 import { expiryFault, newTokenMembers, readExpiry, readNewToken } from './new-tokens.ts'
 import { hasServiceToken } from './service-access.ts'
 import {
