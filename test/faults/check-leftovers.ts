@@ -36,7 +36,7 @@ export async function checkCleared(
 }
 
 /** The rows of a statement in the catalog of a data directory. */
-async function rowsIn(directory: string, statement: string): Promise<Record<string, unknown>[]> {
+export async function rowsIn(directory: string, statement: string): Promise<Record<string, unknown>[]> {
   const { MEDIABUCKET_DATABASE_URL: url } = await databaseSettings(directory)
   if (url !== undefined) return rowsOf(url, statement)
   using db = new DatabaseSync(join(directory, 'catalog.db'), { readOnly: true })
@@ -46,7 +46,7 @@ async function rowsIn(directory: string, statement: string): Promise<Record<stri
 export const intentsIn = async (directory: string): Promise<string[]> =>
   (await rowsIn(directory, 'SELECT id FROM intents')).map(({ id }) => String(id))
 
-/** After the last check of the ledger: the audit log has exactly one event for each item that was stored, and each that was deleted. */
+/** After the last check of the ledger: the audit log has exactly one event for each item of the first bucket that was stored, and each that was deleted. */
 export async function checkAuditLog(directory: string, ledger: Ledger): Promise<void> {
   const { stored, deleted } = ledger.changes()
   for (const [action, ids] of [
@@ -62,6 +62,10 @@ export async function checkAuditLog(directory: string, ledger: Ledger): Promise<
 }
 
 const recordedItems = async (directory: string, action: number): Promise<string[]> =>
-  (await rowsIn(directory, `SELECT target FROM audit_events WHERE action = ${action}`)).map(({ target }) =>
-    String(target),
-  )
+  (
+    await rowsIn(
+      directory,
+      `SELECT target FROM audit_events WHERE action = ${action}
+    AND bucket_id = (SELECT id FROM buckets WHERE name = 'default')`,
+    )
+  ).map(({ target }) => String(target))

@@ -25,6 +25,7 @@ import {
 import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
 import { killSyncs, killSyncsOnPostgresAndS3 } from './kill-syncs.ts'
+import { killDuringBuckets, killDuringBucketsOnPostgres, killWorkersDuringBuckets } from './kill-tenants.ts'
 import { killUpkeep } from './kill-upkeep.ts'
 import { killDuringDeliveries, killDuringDeliveriesOnPostgres } from './kill-webhooks.ts'
 import { killWorkers } from './kill-workers.ts'
@@ -58,6 +59,9 @@ export const randomKills: readonly FaultRow[] = [
   row('U2, R6, M2', killDuringUploads, 3, 100),
   row('FE1, FE2, FE5', feedDuringKills, 3, 50),
   row('FE1, FE2, FE5', feedDuringDatabaseKills, 1, 50),
+  row('BK5, BK7, BK10, BK11', killDuringBuckets, 3, 100),
+  row('BK5, BK7, BK10, BK11', killDuringBucketsOnPostgres, 1, 50),
+  row('BK5, BK7, BK10, BK11', killWorkersDuringBuckets, 1, 50),
 ]
 
 /** Processes killed at chosen steps. */

@@ -72,12 +72,16 @@ const readListed = (row: Row): ListedBucket => ({
   createdAt: integer(row, idPlace + 1),
 })
 
-// The end of a range of names: no name has a brace, which follows all letters.
-const selected = `id > 0 AND ${isNotDeleted} AND name >= $2 AND name < $2 || '{'`
+/** Without a prefix the table is read in its order, which takes half of the time. No name has a brace, which follows all letters. */
+const selectedBy = (hasPrefix: boolean) =>
+  hasPrefix
+    ? `id > 0 AND ${isNotDeleted} AND name >= $2 AND name < $2 || '{'`
+    : `id > 0 AND ${isNotDeleted} AND $2 = ''`
 
 /** The statement of an order, from the first bucket or after a place. A sort of all rows costs less than an index that each upload would change. */
-const listOf = (order: BucketOrder, isFirst: boolean) =>
+const listOf = (order: BucketOrder, isFirst: boolean, hasPrefix: boolean) =>
   eachEngine((engine) => {
+    const selected = selectedBy(hasPrefix)
     const { value, isDescending } = sortOf[order]
     const [direction, follows] = isDescending ? ['DESC', '<'] : ['ASC', '>']
     const after = isFirst ? '' : `AND (${value}, id) ${follows} ($4, $5)`
@@ -95,8 +99,15 @@ const listOf = (order: BucketOrder, isFirst: boolean) =>
   })
 
 const orders = Object.keys(sortOf) as BucketOrder[]
+const keyOf = (order: BucketOrder, isFirst: boolean, hasPrefix: boolean) => `${order} ${isFirst} ${hasPrefix}`
 const lists = new Map(
-  orders.map((order) => [order, { first: listOf(order, true), later: listOf(order, false) }]),
+  orders.flatMap((order) =>
+    [true, false].flatMap((isFirst) =>
+      [true, false].map(
+        (hasPrefix) => [keyOf(order, isFirst, hasPrefix), listOf(order, isFirst, hasPrefix)] as const,
+      ),
+    ),
+  ),
 )
 
 /** Up to `limit` buckets that follow `after` in the order, and the totals of all, in one state. */
@@ -105,12 +116,12 @@ export function* listBucketsAfter(
   after: BucketPlace | null,
   limit: number,
 ): Query<BucketRows> {
-  const texts = lists.get(order)
-  if (texts === undefined) throw new TypeError(`no order of buckets is called ${order}`)
+  const sql = lists.get(keyOf(order, after === null, prefix !== ''))
+  if (sql === undefined) throw new TypeError(`no order of buckets is called ${order}`)
   const values: SqlValue[] = [Date.now(), prefix, limit]
   const rows = yield* after === null
-    ? all(readRow, texts.first, ...values)
-    : all(readRow, texts.later, ...values, after.value, after.id)
+    ? all(readRow, sql, ...values)
+    : all(readRow, sql, ...values, after.value, after.id)
   const [{ totals } = { totals: { buckets: 0, items: 0, bytes: 0 } }] = rows
   return { totals, rows: rows.flatMap(({ listed }) => listed ?? []) }
 }
