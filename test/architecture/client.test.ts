@@ -20,6 +20,7 @@ const layers: readonly (readonly string[])[] = [
   [
     'audit-log.ts',
     'bucket.ts',
+    'buckets.ts',
     'bytes.ts',
     'changes.ts',
     'item-list.ts',

@@ -36,7 +36,7 @@ export interface Bucket {
   readonly usage_today?: Usage | undefined
 }
 
-const bucketShape: Check<Bucket> = objectOf<Bucket>({
+export const bucketMembers = {
   name: text,
   items: count,
   bytes: count,
@@ -53,7 +53,9 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   keep_taken_at: optional(flag),
   item_days: optional(countOrNull),
   usage_today: optional(usageShape),
-})
+}
+
+const bucketShape: Check<Bucket> = objectOf<Bucket>(bucketMembers)
 
 /** Fetches the bucket of the token. */
 export const fetchBucket = (

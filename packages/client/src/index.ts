@@ -1,5 +1,19 @@
 export type { AuditActor, AuditEvent, EventOptions } from './audit-log.ts'
 export type { Bucket } from './bucket.ts'
+export type {
+  BucketListOptions,
+  BucketManager,
+  BucketPage,
+  BucketPageOptions,
+  BucketSettings,
+  CreateBucketOptions,
+  CreatedBucket,
+  DeleteBucketOptions,
+  ManagedBucket,
+  NewBucket,
+  SetBucketOptions,
+  TaggedBucket,
+} from './buckets.ts'
 export type { Change, ChangesOptions } from './changes.ts'
 export type { Client } from './client.ts'
 export type { CallOptions, ClientOptions, GetOptions } from './client-options.ts'

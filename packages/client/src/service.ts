@@ -1,4 +1,5 @@
 import { type AuditEvent, type EventOptions, iterateEvents } from './audit-log.ts'
+import { type BucketManager, createBucketManager } from './buckets.ts'
 import type { Client } from './client.ts'
 import { type CallOptions, type ClientOptions, sendSettings } from './client-options.ts'
 import { createClient } from './create-client.ts'
@@ -10,6 +11,9 @@ import { endpointsOf } from './urls.ts'
 export interface ServiceClient {
   /** One bucket. The token needs the scopes of the calls, such as `media:read`. */
   bucket(name: string): Client
+
+  /** Manages the buckets, with the scope `buckets:manage`. */
+  readonly buckets: BucketManager
 
   /** Manages the keys that sign URLs, with the scope `buckets:manage`. */
   readonly keys: KeyManager
@@ -27,6 +31,7 @@ export function createServiceClient(options: Omit<ClientOptions, 'bucket'>): Ser
   const endpoints = endpointsOf(options.url)
   return Object.freeze({
     bucket: (name: string) => createClient({ ...options, bucket: name }),
+    buckets: createBucketManager(settings, endpoints),
     keys: createKeyManager(settings, endpoints),
     events: (selection: EventOptions = {}) => iterateEvents(settings, endpoints, selection),
     whoami: async (call: CallOptions = {}) => await fetchToken(settings, endpoints, call),

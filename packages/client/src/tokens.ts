@@ -139,6 +139,12 @@ const limitsBody = ({ maxItems, maxBytes, maxFileSize, types, itemDays, labels }
   labels,
 })
 
+/** The JSON of a new token. */
+export const newTokenBody = ({ scopes, name, expiresAt, note, limits }: NewToken) => ({
+  ...{ scopes, name, expires_at: expiresAt?.toISOString(), note },
+  limits: limits && limitsBody(limits),
+})
+
 /** How a token is replaced. */
 export interface Rotation extends CallOptions {
   /** Seconds for which the replaced token remains valid, up to 30 days. Default: one day. */
@@ -168,7 +174,7 @@ const managedShape: Check<ManagedToken> = objectOf<ManagedToken>({
   last_used_at: textOrNull,
   revoked_at: textOrNull,
 })
-const createdShape: Check<CreatedToken> = objectOf<CreatedToken>({
+export const createdTokenShape: Check<CreatedToken> = objectOf<CreatedToken>({
   ...tokenMembers,
   bucket: text,
   token: text,
@@ -185,7 +191,7 @@ export function createTokenManager(settings: SendSettings, { tokens }: Endpoints
       repeatable: false,
       signal,
       what: 'a new token',
-      read: (value) => parse('a new token', createdShape, value),
+      read: (value) => parse('a new token', createdTokenShape, value),
     })
 
   return Object.freeze({
@@ -197,12 +203,8 @@ export function createTokenManager(settings: SendSettings, { tokens }: Endpoints
         signal,
       }),
 
-    async create({ scopes, name, expiresAt, note, limits }: NewToken, options: CallOptions = {}) {
-      const body = {
-        ...{ scopes, name, expires_at: expiresAt?.toISOString(), note },
-        limits: limits && limitsBody(limits),
-      }
-      return await post(tokens, body, options)
+    async create(token: NewToken, options: CallOptions = {}) {
+      return await post(tokens, newTokenBody(token), options)
     },
 
     async rotate(id: string, { overlapSeconds, expiresAt, ...options }: Rotation) {

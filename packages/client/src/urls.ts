@@ -37,6 +37,7 @@ export interface Endpoints {
   readonly token: string
   readonly tokens: string
   readonly webhooks: string
+  readonly buckets: string
   readonly keys: string
   readonly events: (parameters: URLSearchParams) => string
 }
@@ -71,6 +72,7 @@ export function endpointsOf(given: string | URL): Endpoints {
     token: `${base}/api/token`,
     tokens: `${base}/api/tokens`,
     webhooks: `${base}/api/webhooks`,
+    buckets: `${base}/api/buckets`,
     keys: `${base}/api/keys`,
     events: (parameters) => `${base}/api/audit?${parameters}`,
   }
