@@ -1,4 +1,4 @@
-import { connectService, withService } from '@mediabucket/cli/client-command'
+import { connect, connectService, withService } from '@mediabucket/cli/client-command'
 import {
   administrationHelp,
   type ConnectionOptions,
@@ -6,7 +6,7 @@ import {
   takeConnectionOptions,
 } from '@mediabucket/cli/client-settings'
 import { CommandError, exitCodes } from '@mediabucket/cli/command'
-import type { ServiceClient } from '@mediabucket/client'
+import type { Client, ServiceClient } from '@mediabucket/client'
 import { Fault } from '../../core/faults.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
 import type { Command, CommandContext } from '../command.ts'
@@ -39,6 +39,8 @@ export const isRemote = ({ connection }: AdministrationContext): boolean => Obje
 /** A service over HTTP. Calls end when the command is interrupted. */
 export interface RemoteService {
   readonly service: ServiceClient
+  /** The bucket of the token, if it is one of a bucket. */
+  readonly client: Client
   readonly signal: AbortSignal
 }
 
@@ -52,7 +54,8 @@ export async function administer(
   if (isRemote(context)) {
     const settings = readClientSettings(context.connection)
     return await withService(settings, null, async ({ interrupted: signal }) => {
-      await overHttp({ service: await connectService(settings, context.report), signal })
+      const { client } = await connect(settings, context.report)
+      await overHttp({ client, service: await connectService(settings, context.report), signal })
     })
   }
   try {

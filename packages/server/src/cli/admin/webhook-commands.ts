@@ -1,7 +1,7 @@
 import { CommandError, exitCodes, parse, readDuration, UsageError } from '@mediabucket/cli/command'
 import { jsonLine, table } from '@mediabucket/cli/terminal'
+import type { Webhook, WebhookChanges, WebhookDelivery, WebhookManager } from '@mediabucket/client'
 import { signLinksOperation } from '../../access/signed-links.ts'
-import { Fault } from '../../core/faults.ts'
 import {
   defaultSecretOverlap,
   isWebhookId,
@@ -14,26 +14,28 @@ import {
 import { urlSettings } from '../../service/bound-config.ts'
 import type { Config } from '../../service/config.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
-import type { Webhook, WebhookSettings } from '../../storage/catalog/feed/webhooks.ts'
+import type { WebhookSettings } from '../../storage/catalog/feed/webhooks.ts'
 import {
   type ItemChangeKind,
   isItemChangeKind,
   itemChangeKinds,
 } from '../../storage/catalog/items/item-changes.ts'
+import type { BucketId } from '../../storage/catalog/records.ts'
 import { createPoster } from '../../webhooks/guarded-post.ts'
+import { refusalOfUrl, WebhookOperations, webhookObject } from '../../webhooks/webhook-operations.ts'
 import {
-  type DeliveryObject,
-  refusalOfUrl,
-  WebhookOperations,
-  webhookObject,
-} from '../../webhooks/webhook-operations.ts'
-import type { Command } from '../command.ts'
-import { unknownBucket, withCatalog } from './open-catalog.ts'
+  type AdministrationContext,
+  administer,
+  administrationCommand,
+  isRemote,
+  type RemoteService,
+} from './administration.ts'
+import { unknownBucket } from './open-catalog.ts'
 
 const kindNames = Object.keys(itemChangeKinds).filter(isItemChangeKind)
 
 const settingOptions = {
-  url: { type: 'string' },
+  to: { type: 'string' },
   kinds: { type: 'string' },
   batch: { type: 'string' },
 } as const
@@ -45,27 +47,28 @@ const settingHelp = `  --kinds KINDS  The kinds of changes that it delivers, sep
 /** Reads the options that are given. Throws UsageError. */
 function readSettings(
   {
-    url,
+    to,
     kinds,
     batch,
   }: {
-    readonly url?: string | undefined
+    readonly to?: string | undefined
     readonly kinds?: string | undefined
     readonly batch?: string | undefined
   },
-  { webhookAllow }: Config,
+  context: AdministrationContext,
 ): Partial<WebhookSettings> {
   return {
-    ...(url !== undefined && { url: readUrl(url, webhookAllow) }),
+    ...(to !== undefined && { url: readUrl(to, context) }),
     ...(kinds !== undefined && { kinds: readKinds(kinds) }),
     ...(batch !== undefined && { batch: readBatch(batch) }),
   }
 }
 
-function readUrl(text: string, allowed: readonly string[]): string {
+function readUrl(text: string, context: AdministrationContext): string {
   const url = parseWebhookUrl(text)
-  if (url === null) throw new UsageError(`--url is not valid. It takes a${webhookUrlRule.slice(1)}`)
-  const refusal = refusalOfUrl(url, allowed)
+  if (url === null) throw new UsageError(`--to is not valid. It takes a${webhookUrlRule.slice(1)}`)
+  // Over HTTP, the service knows which addresses it may call.
+  const refusal = isRemote(context) ? null : refusalOfUrl(url, context.config.webhookAllow)
   if (refusal !== null) throw new UsageError(`The URL is not accepted. ${refusal}${ownSettingHint(refusal)}`)
   return url
 }
@@ -93,27 +96,82 @@ function readBatch(text: string): number {
   throw new UsageError(`--batch takes a number from 1 to ${maxBatch}, not "${text}"`)
 }
 
-/** Runs an operation on the webhook with this id. Throws CommandError if there is none. */
-const withWebhook = <T>(
-  config: Config,
-  id: string,
-  use: (parts: {
-    readonly webhook: Webhook
-    readonly catalog: Catalog
-    readonly webhooks: WebhookOperations
-  }) => Promise<T>,
-): Promise<T> =>
-  withCatalog(config, async (catalog) => {
+/** A webhook with the name of its bucket. */
+interface ListedWebhook extends Webhook {
+  readonly bucket: string
+}
+
+/** The webhooks of one bucket, or on the data of all. */
+interface Webhooks extends Omit<WebhookManager, 'list'> {
+  list(): Promise<readonly ListedWebhook[]>
+}
+
+/** The webhooks of a bucket, as the command reaches them; without a name, those of the bucket of the token, or of all buckets of the service. */
+const withWebhooks = (
+  context: AdministrationContext,
+  bucket: string | undefined,
+  work: (webhooks: Webhooks) => Promise<void>,
+): Promise<void> =>
+  administer(
+    context,
+    (remote) => work(webhooksOver(remote, bucket)),
+    async (catalog) => {
+      const found = bucket === undefined ? null : await catalog.findBucketNamed(bucket)
+      if (bucket !== undefined && found === null) throw unknownBucket(bucket)
+      await work(webhooksOf(catalog, context.config, found?.id ?? null))
+    },
+  )
+
+function webhooksOver({ client, service }: RemoteService, bucket: string | undefined): Webhooks {
+  const { webhooks } = bucket === undefined ? client : service.bucket(bucket)
+  const listed = async (name: string) =>
+    (await service.bucket(name).webhooks.list()).map((webhook) => ({ ...webhook, bucket: name }))
+  return {
+    ...webhooks,
+    async list() {
+      const name = bucket ?? (await service.whoami()).bucket
+      if (name !== null) return await listed(name)
+      const found: ListedWebhook[] = []
+      for await (const each of service.buckets.list()) found.push(...(await listed(each.name)))
+      return found
+    },
+  }
+}
+
+/** Those of one bucket, or of all. */
+function webhooksOf(catalog: Catalog, config: Config, bucketId: BucketId | null): Webhooks {
+  const operations = operationsOf(config, catalog)
+  const requireBucket = async (id: string): Promise<BucketId> => {
     const webhook = isWebhookId(id) ? await catalog.findWebhook(id) : null
-    if (webhook === null)
-      throw new CommandError(`there is no webhook "${id}". See: mediabucket webhook list`, exitCodes.notFound)
-    try {
-      return await use({ webhook, catalog, webhooks: operationsOf(config, catalog) })
-    } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'webhook-delivery-unknown') throw error
-      throw new CommandError(`${error.message} See: mediabucket webhook deliveries ${id}`, exitCodes.notFound)
-    }
-  })
+    if (webhook !== null && webhook.bucketId === (bucketId ?? webhook.bucketId)) return webhook.bucketId
+    throw new CommandError(`there is no webhook "${id}". See: mediabucket webhook list`, exitCodes.notFound)
+  }
+  return {
+    list: async () =>
+      (await catalog.listWebhooks(bucketId ?? undefined)).map((webhook) => ({
+        ...webhookObject(webhook),
+        bucket: webhook.bucket,
+      })),
+    async create({ url, kinds = [], batch = 1 }) {
+      if (bucketId === null) throw new UsageError('webhook create needs --bucket NAME')
+      return await operations.create(bucketId, { url, kinds: kinds.filter(isItemChangeKind), batch })
+    },
+    async update(id, { url, kinds, batch, state }) {
+      return await operations.set(await requireBucket(id), id, {
+        ...(url !== undefined && { url }),
+        ...(kinds !== undefined && { kinds: kinds.filter(isItemChangeKind) }),
+        ...(batch !== undefined && { batch }),
+        ...(state !== undefined && { state }),
+      })
+    },
+    rotate: async (id, { overlapSeconds = defaultSecretOverlap } = {}) =>
+      await operations.rotate(await requireBucket(id), id, overlapSeconds * 1_000),
+    delete: async (id) => await operations.remove(await requireBucket(id), id),
+    test: async (id) => await operations.test(await requireBucket(id), id),
+    deliveries: async (id) => await operations.deliveries(await requireBucket(id), id),
+    redeliver: async (id, number) => await operations.redeliver(await requireBucket(id), id, number),
+  }
+}
 
 function operationsOf(config: Config, catalog: Catalog): WebhookOperations {
   const urls = urlSettings(config)
@@ -127,45 +185,48 @@ function operationsOf(config: Config, catalog: Catalog): WebhookOperations {
   })
 }
 
+const bucketOption = { bucket: { type: 'string' } } as const
+
+const bucketHelp = '  --bucket NAME  The bucket of the webhook: needed over HTTP with a service token.'
+
 /** The one word of the arguments. Throws UsageError. */
 function oneId(command: string, [id, ...more]: readonly string[]): string {
   if (id !== undefined && id !== '' && more.length === 0) return id
   throw new UsageError(`${command} takes one ID. See: mediabucket webhook list`)
 }
 
-export const webhookCreate: Command = {
-  help: `Usage: mediabucket webhook create --bucket NAME --url URL [--kinds KINDS] [--batch N]
+export const webhookCreate = administrationCommand({
+  help: `Usage: mediabucket webhook create --bucket NAME --to URL [--kinds KINDS] [--batch N]
 
 Creates a webhook, which delivers the changes of the bucket from now on. Prints its secret, and nothing else, on standard output. It is not
 shown again. A bucket has at most ${maxWebhooks} webhooks. Works while the service is running.
 
 Options:
-  --bucket NAME  The bucket.
-  --url URL      Where deliveries are sent, with http or https.
+  --bucket NAME  The bucket; over HTTP, by default that of the token.
+  --to URL       Where deliveries are sent, with http or https.
 ${settingHelp}`,
 
-  async run(args, { config, print, report }) {
+  async run(args, context) {
     const { values } = parse('webhook create', {
       args: [...args],
-      options: { bucket: { type: 'string' }, ...settingOptions },
+      options: { ...bucketOption, ...settingOptions },
     })
-    const { bucket: name } = values
-    const { url, kinds = [], batch = 1 } = readSettings(values, config)
-    if (name === undefined || url === undefined)
+    const { bucket } = values
+    const { url, kinds = [], batch = 1 } = readSettings(values, context)
+    if ((bucket === undefined && !isRemote(context)) || url === undefined)
       throw new UsageError(
-        'webhook create needs --bucket NAME and --url URL. See: mediabucket webhook create --help',
+        'webhook create needs --bucket NAME and --to URL. See: mediabucket webhook create --help',
       )
-    const { id, secret } = await withCatalog(config, async (catalog) => {
-      const bucket = await catalog.findBucketNamed(name)
-      if (bucket === null) throw unknownBucket(name)
-      return operationsOf(config, catalog).create(bucket.id, { url, kinds, batch })
+    await withWebhooks(context, bucket, async (webhooks) => {
+      const { id, secret } = await webhooks.create({ url, kinds, batch })
+      const owner = bucket === undefined ? '' : ` of the bucket "${bucket}"`
+      context.report(`Created the webhook ${id}${owner}. Its secret is shown only now:`)
+      context.print(secret)
     })
-    report(`Created the webhook ${id} of the bucket "${name}". Its secret is shown only now:`)
-    print(secret)
   },
-}
+})
 
-export const webhookList: Command = {
+export const webhookList = administrationCommand({
   help: `Usage: mediabucket webhook list [--bucket NAME] [--json]
 
 Prints a table; its first column is the id of the webhook. STATE is on, off (switched off by somebody), gone (its receiver responded with
@@ -175,61 +236,54 @@ Options:
   --bucket NAME  List only the webhooks of this bucket.
   --json         Print one JSON object per line.`,
 
-  async run(args, { config, print, report }) {
+  async run(args, context) {
+    const { print, report } = context
     const { values } = parse('webhook list', {
       args: [...args],
-      options: { bucket: { type: 'string' }, json: { type: 'boolean' } },
+      options: { ...bucketOption, json: { type: 'boolean' } },
     })
-    const { bucket: name } = values
-    const webhooks = await withCatalog(config, async (catalog) => {
-      if (name === undefined) return catalog.listWebhooks()
-      const bucket = await catalog.findBucketNamed(name)
-      if (bucket === null) throw unknownBucket(name)
-      return catalog.listWebhooks(bucket.id)
+    await withWebhooks(context, values.bucket, async (webhooks) => {
+      const listed = await webhooks.list()
+      if (values.json) for (const webhook of listed) print(jsonLine(webhook))
+      else if (listed.length === 0)
+        report('There are no webhooks. Create one: mediabucket webhook create --bucket NAME --to URL')
+      else for (const line of table(webhookColumns, listed, { header: process.stdout.isTTY })) print(line)
     })
-    if (values.json) {
-      for (const webhook of webhooks) print(jsonLine({ ...webhookObject(webhook), bucket: webhook.bucket }))
-      return
-    }
-    if (webhooks.length === 0)
-      return report('There are no webhooks. Create one: mediabucket webhook create --bucket NAME --url URL')
-    for (const line of table(webhookColumns, webhooks, { header: process.stdout.isTTY })) print(line)
   },
-}
-
-const timeOf = (time: number | null) => (time === null ? '-' : new Date(time).toISOString().slice(0, 19))
+})
 
 const webhookColumns = [
-  { header: 'ID', cell: ({ id }: Webhook) => id },
-  { header: 'BUCKET', cell: ({ bucket }: Webhook) => bucket },
-  { header: 'STATE', cell: ({ state }: Webhook) => state },
-  { header: 'FAILURES', cell: ({ failures }: Webhook) => `${failures}`, alignRight: true },
-  {
-    header: 'NEXT ATTEMPT',
-    cell: ({ state, nextAttempt }: Webhook) => timeOf(state === 'on' ? nextAttempt : null),
-  },
-  { header: 'KINDS', cell: ({ kinds }: Webhook) => (kinds.length === 0 ? 'all' : kinds.join(',')) },
-  { header: 'BATCH', cell: ({ batch }: Webhook) => `${batch}`, alignRight: true },
-  { header: 'URL', cell: ({ url }: Webhook) => url },
+  { header: 'ID', cell: ({ id }: ListedWebhook) => id },
+  { header: 'BUCKET', cell: ({ bucket }: ListedWebhook) => bucket },
+  { header: 'STATE', cell: ({ state }: ListedWebhook) => state },
+  { header: 'FAILURES', cell: ({ failures }: ListedWebhook) => `${failures}`, alignRight: true },
+  { header: 'NEXT ATTEMPT', cell: ({ next_attempt_at: next }: ListedWebhook) => next?.slice(0, 19) ?? '-' },
+  { header: 'KINDS', cell: ({ kinds }: ListedWebhook) => (kinds.length === 0 ? 'all' : kinds.join(',')) },
+  { header: 'BATCH', cell: ({ batch }: ListedWebhook) => `${batch}`, alignRight: true },
+  { header: 'URL', cell: ({ url }: ListedWebhook) => url },
 ]
 
-export const webhookSet: Command = {
-  help: `Usage: mediabucket webhook set ID [--url URL] [--kinds KINDS] [--batch N] [--state on|off] [--new-secret [--overlap DURATION]]
+export const webhookSet = administrationCommand({
+  help: `Usage: mediabucket webhook set ID [--to URL] [--kinds KINDS] [--batch N] [--state on|off] [--new-secret [--overlap DURATION]]
+                                 [--bucket NAME]
 
 Works while the service is running. The next delivery follows at once, and continues after the last one that was delivered.
 
 Options:
-  --url URL           Where deliveries are sent, with http or https.
+  --to URL            Where deliveries are sent, with http or https.
 ${settingHelp}
   --state on|off      Whether it delivers.
   --new-secret        Replace the secret, and print the new one on standard output.
-  --overlap DURATION  How long the replaced secret signs too, such as 1h, 1d or 7d at most. Default: 1d.`,
+  --overlap DURATION  How long the replaced secret signs too, such as 1h, 1d or 7d at most. Default: 1d.
+${bucketHelp}`,
 
-  async run(args, { config, print, report }) {
+  async run(args, context) {
+    const { print, report } = context
     const { values, positionals } = parse('webhook set', {
       args: [...args],
       allowPositionals: true,
       options: {
+        ...bucketOption,
         ...settingOptions,
         state: { type: 'string' },
         'new-secret': { type: 'boolean' },
@@ -243,134 +297,146 @@ ${settingHelp}
     const overlap =
       values.overlap === undefined ? defaultSecretOverlap : readDuration('--overlap', values.overlap)
     if (overlap > maxSecretOverlap) throw new UsageError('--overlap takes at most 7d')
-    const settings: Parameters<WebhookOperations['set']>[2] = {
-      ...readSettings(values, config),
+    const settings: WebhookChanges = {
+      ...readSettings(values, context),
       ...(state !== undefined && { state }),
     }
     const isChange = Object.keys(settings).length > 0
     if (!isChange && values['new-secret'] !== true)
       throw new UsageError(
-        'webhook set needs --url, --kinds, --batch, --state or --new-secret. See: mediabucket webhook set --help',
+        'webhook set needs --to, --kinds, --batch, --state or --new-secret. See: mediabucket webhook set --help',
       )
-    await withWebhook(config, id, async ({ webhook: { bucketId }, webhooks }) => {
+    await withWebhooks(context, values.bucket, async (webhooks) => {
       if (isChange) {
-        const webhook = await webhooks.set(bucketId, id, settings)
+        const webhook = await webhooks.update(id, settings)
         report(`Changed the webhook ${id}, which is ${webhook.state}.`)
       }
       if (values['new-secret'] !== true) return
-      const { secret } = await webhooks.rotate(bucketId, id, overlap * 1_000)
+      const { secret } = await webhooks.rotate(id, { overlapSeconds: overlap })
       report(`Replaced the secret of the webhook ${id}. The new one is shown only now:`)
       print(secret)
     })
   },
-}
+})
 
-export const webhookDelete: Command = {
-  help: `Usage: mediabucket webhook delete ID
+export const webhookDelete = administrationCommand({
+  help: `Usage: mediabucket webhook delete ID [--bucket NAME]
 
-Deletes the webhook with its deliveries. ID is the first column of \`mediabucket webhook list\`. Works while the service is running.`,
-
-  async run(args, { config, report }) {
-    const { positionals } = parse('webhook delete', { args: [...args], allowPositionals: true, options: {} })
-    const id = oneId('webhook delete', positionals)
-    await withWebhook(config, id, ({ webhook: { bucketId }, webhooks }) => webhooks.remove(bucketId, id))
-    report(`Deleted the webhook ${id}.`)
-  },
-}
-
-export const webhookTest: Command = {
-  help: `Usage: mediabucket webhook test ID [--json]
-
-Sends a message of the type webhook.test from this machine, also if the webhook is switched off, and prints what the receiver responded. Exit
-code 1 if it was not delivered. If it was, a delivery that waits after a failure is repeated at once.
+Deletes the webhook with its deliveries. ID is the first column of \`mediabucket webhook list\`. Works while the service is running.
 
 Options:
-  --json  Print a JSON object.`,
+${bucketHelp}`,
 
-  async run(args, { config, print, report }) {
+  async run(args, context) {
+    const { values, positionals } = parse('webhook delete', {
+      args: [...args],
+      allowPositionals: true,
+      options: bucketOption,
+    })
+    const id = oneId('webhook delete', positionals)
+    await withWebhooks(context, values.bucket, async (webhooks) => {
+      await webhooks.delete(id)
+      context.report(`Deleted the webhook ${id}.`)
+    })
+  },
+})
+
+export const webhookTest = administrationCommand({
+  help: `Usage: mediabucket webhook test ID [--bucket NAME] [--json]
+
+Sends a message of the type webhook.test from this machine, or over HTTP from the service, also if the webhook is switched off, and prints what the
+receiver responded. Exit code 1 if it was not delivered. If it was, a delivery that waits after a failure is repeated at once.
+
+Options:
+${bucketHelp}
+  --json         Print a JSON object.`,
+
+  async run(args, context) {
     const { values, positionals } = parse('webhook test', {
       args: [...args],
       allowPositionals: true,
-      options: { json: { type: 'boolean' } },
+      options: { ...bucketOption, json: { type: 'boolean' } },
     })
     const id = oneId('webhook test', positionals)
-    const { delivery, state } = await withWebhook(config, id, async ({ webhook, webhooks }) => ({
-      delivery: await webhooks.test(webhook.bucketId, id),
-      state: webhook.state,
-    }))
-    printDelivery(delivery, values.json === true, print)
-    if (state !== 'on')
-      report(`The webhook is ${state}, and delivers nothing until: mediabucket webhook set ${id} --state on`)
+    await withWebhooks(context, values.bucket, async (webhooks) => {
+      const delivery = await webhooks.test(id)
+      printDelivery(delivery, values.json === true, context.print)
+      const { state = 'on' } = (await webhooks.list()).find((webhook) => webhook.id === id) ?? {}
+      if (state !== 'on')
+        context.report(
+          `The webhook is ${state}, and delivers nothing until: mediabucket webhook set ${id} --state on`,
+        )
+    })
   },
-}
+})
 
-export const webhookDeliveries: Command = {
-  help: `Usage: mediabucket webhook deliveries ID [--json]
+export const webhookDeliveries = administrationCommand({
+  help: `Usage: mediabucket webhook deliveries ID [--bucket NAME] [--json]
 
 Prints the last 100 deliveries, latest first. The first column is the number of the delivery, for \`mediabucket webhook redeliver\`. The header
 is printed on a terminal only.
 
 Options:
-  --json  Print one JSON object per line, with the beginning of the response.`,
+${bucketHelp}
+  --json         Print one JSON object per line, with the beginning of the response.`,
 
-  async run(args, { config, print, report }) {
+  async run(args, context) {
+    const { print, report } = context
     const { values, positionals } = parse('webhook deliveries', {
       args: [...args],
       allowPositionals: true,
-      options: { json: { type: 'boolean' } },
+      options: { ...bucketOption, json: { type: 'boolean' } },
     })
     const id = oneId('webhook deliveries', positionals)
-    const deliveries = await withWebhook(config, id, ({ webhook: { bucketId }, webhooks }) =>
-      webhooks.deliveries(bucketId, id),
-    )
-    if (values.json) {
-      for (const delivery of deliveries) print(jsonLine(delivery))
-      return
-    }
-    if (deliveries.length === 0) return report('There are no deliveries yet.')
-    for (const line of table(deliveryColumns, deliveries, { header: process.stdout.isTTY })) print(line)
+    await withWebhooks(context, values.bucket, async (webhooks) => {
+      const deliveries = await webhooks.deliveries(id)
+      if (values.json) for (const delivery of deliveries) print(jsonLine(delivery))
+      else if (deliveries.length === 0) report('There are no deliveries yet.')
+      else
+        for (const line of table(deliveryColumns, deliveries, { header: process.stdout.isTTY })) print(line)
+    })
   },
-}
+})
 
 const deliveryColumns = [
-  { header: 'NUMBER', cell: ({ number }: DeliveryObject) => `${number}`, alignRight: true },
-  { header: 'TIME', cell: ({ time }: DeliveryObject) => time },
-  { header: 'TYPE', cell: ({ type }: DeliveryObject) => type },
-  { header: 'CHANGES', cell: ({ changes }: DeliveryObject) => `${changes}`, alignRight: true },
-  { header: 'STATUS', cell: ({ status }: DeliveryObject) => `${status ?? '-'}` },
-  { header: 'MS', cell: ({ duration }: DeliveryObject) => `${duration}`, alignRight: true },
-  { header: 'REASON', cell: ({ reason }: DeliveryObject) => reason ?? '' },
+  { header: 'NUMBER', cell: ({ number }: WebhookDelivery) => `${number}`, alignRight: true },
+  { header: 'TIME', cell: ({ time }: WebhookDelivery) => time },
+  { header: 'TYPE', cell: ({ type }: WebhookDelivery) => type },
+  { header: 'CHANGES', cell: ({ changes }: WebhookDelivery) => `${changes}`, alignRight: true },
+  { header: 'STATUS', cell: ({ status }: WebhookDelivery) => `${status ?? '-'}` },
+  { header: 'MS', cell: ({ duration }: WebhookDelivery) => `${duration}`, alignRight: true },
+  { header: 'REASON', cell: ({ reason }: WebhookDelivery) => reason ?? '' },
 ]
 
-export const webhookRedeliver: Command = {
-  help: `Usage: mediabucket webhook redeliver ID NUMBER [--json]
+export const webhookRedeliver = administrationCommand({
+  help: `Usage: mediabucket webhook redeliver ID NUMBER [--bucket NAME] [--json]
 
-Sends the changes of a delivery again from this machine, with the same id and the items as they are now, and prints what the receiver
-responded. Exit code 1 if it was not delivered. NUMBER is the first column of \`mediabucket webhook deliveries\`.
+Sends the changes of a delivery again from this machine, or over HTTP from the service, with the same id and the items as they are now, and prints what
+the receiver responded. Exit code 1 if it was not delivered. NUMBER is the first column of \`mediabucket webhook deliveries\`.
 
 Options:
-  --json  Print a JSON object.`,
+${bucketHelp}
+  --json         Print a JSON object.`,
 
-  async run(args, { config, print }) {
+  async run(args, context) {
     const { values, positionals } = parse('webhook redeliver', {
       args: [...args],
       allowPositionals: true,
-      options: { json: { type: 'boolean' } },
+      options: { ...bucketOption, json: { type: 'boolean' } },
     })
     const [id, number, ...more] = positionals
     if (id === undefined || number === undefined || more.length > 0 || !/^[1-9]\d{0,14}$/.test(number))
       throw new UsageError(
         'webhook redeliver takes one ID and one NUMBER. See: mediabucket webhook deliveries',
       )
-    const delivery = await withWebhook(config, id, ({ webhook: { bucketId }, webhooks }) =>
-      webhooks.redeliver(bucketId, id, Number(number)),
+    await withWebhooks(context, values.bucket, async (webhooks) =>
+      printDelivery(await webhooks.redeliver(id, Number(number)), values.json === true, context.print),
     )
-    printDelivery(delivery, values.json === true, print)
   },
-}
+})
 
 /** Throws CommandError if it was not delivered. */
-function printDelivery(delivery: DeliveryObject, isJson: boolean, print: (line: string) => void): void {
+function printDelivery(delivery: WebhookDelivery, isJson: boolean, print: (line: string) => void): void {
   const { status, reason, duration, response } = delivery
   if (isJson) print(jsonLine(delivery))
   else if (status !== null) print(`${status} in ${duration} ms${response === '' ? '' : `: ${response}`}`)
