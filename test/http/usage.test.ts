@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { quarters, uploadPicture } from '../harness/pictures.ts'
+import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
 import { upload } from '../harness/upload.ts'
-import { readLink, readUsageToday } from '../harness/wire.ts'
+import { readBucketUsage, readLink, readServiceUsage, readUsageToday } from '../harness/wire.ts'
 
 /** What a function does in a new service, and the usage of its first bucket after a restart, which wrote what was in memory. */
 async function usageOf(
@@ -146,4 +148,104 @@ test('US4 of a response that the client aborts, the bytes that were sent count',
   expect(usage['downloaded_bytes']).toBeGreaterThanOrEqual(received)
   // Buffers of both systems have the rest.
   expect(usage['downloaded_bytes']).toBeLessThan(size)
+})
+
+describe('with a service token', () => {
+  let server: TestServer
+  let headers: Readonly<Record<string, string>>
+  beforeAll(async () => {
+    server = await startServer()
+    const { authorization } = await makeToken(server, '--service', '--scope', 'buckets:manage')
+    headers = { authorization }
+  })
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  const get = (path: string, init: RequestInit = {}) => server.request(path, { headers, ...init })
+  const today = () => new Date().toISOString().slice(0, 10)
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+
+  test('US10, US1 the usage of a bucket has every day, and what was added and removed', async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'customer')
+    const [first] = [
+      await upload(server, 'four', { authorization }),
+      await upload(server, 'seven..', { authorization }),
+    ]
+    const removed = await server.request(`/api/media/${first.id}`, {
+      method: 'DELETE',
+      headers: { authorization },
+    })
+    expect(removed.status).toBe(204)
+    const read = async (query = '') => {
+      const response = await get(`/api/buckets/customer/usage${query}`)
+      expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store'])
+      return readBucketUsage(await response.json())
+    }
+    const month = await read()
+    expect(month.bucket).toBe('customer')
+    expect(month.data.map(({ day }) => day)).toEqual(
+      Array.from({ length: 30 }, (_, index) => daysAgo(29 - index)),
+    )
+    expect(month.data.map(({ is_partial }) => is_partial)).toEqual([...Array(29).fill(false), true])
+    expect(month.data.slice(0, 28).every(({ items, bytes }) => items === 0 && bytes === 0)).toBe(true)
+    expect(month.data.at(-1)).toMatchObject({ items: 1, bytes: 7 })
+    const sums = month.data.reduce(
+      (sum, { added, removed }) => ({ added: sum.added + added.bytes, removed: sum.removed + removed.bytes }),
+      { added: 0, removed: 0 },
+    )
+    expect(sums).toEqual({ added: 11, removed: 4 })
+    expect((await read(`?from=${daysAgo(399)}&to=${today()}`)).data).toHaveLength(400)
+    const two = await read(`?from=${daysAgo(3)}&to=${daysAgo(2)}`)
+    expect(two.data.map(({ day }) => day)).toEqual([daysAgo(3), daysAgo(2)])
+  })
+
+  test.each([
+    ['a day before the kept ones', () => `from=${daysAgo(401)}`],
+    ['a day after today', () => `to=${daysAgo(-2)}`],
+    ['an end before the start', () => `from=${daysAgo(2)}&to=${daysAgo(3)}`],
+    ['no date', () => 'from=2026-02-30'],
+    ['a time', () => 'to=2026-11-29T00:00:00Z'],
+  ])('US10 refuses %s', async (_, query) => {
+    await expectProblem(await get(`/api/buckets/default/usage?${query()}`), 400, 'parameter-malformed')
+  })
+
+  test('US10, US11 need buckets:manage and a bucket that exists', async () => {
+    await expectProblem(await get('/api/buckets/nobody/usage'), 404, 'bucket-unknown')
+    for (const path of ['/api/buckets/default/usage', '/api/usage'])
+      await expectProblem(await server.request(path), 403, 'scope-missing')
+  })
+
+  test('US11, US6 the usage of all buckets of a day is listed by name, also of a deleted one', async () => {
+    const names = ['list-a', 'list-b', 'list-c', 'list-d']
+    for (const name of names) await makeToken(server, '--bucket', name)
+    expect((await get('/api/buckets/list-b', { method: 'DELETE' })).status).toBeLessThan(300)
+    await makeToken(server, '--bucket', 'list-b')
+    const found: { readonly bucket: string; readonly isDeleted: boolean }[] = []
+    for (let after = ''; ; ) {
+      const response = await get(`/api/usage?limit=2${after}`)
+      const { data, next_cursor } = readServiceUsage(await response.json())
+      found.push(...data.map(({ bucket, deleted_at }) => ({ bucket, isDeleted: deleted_at !== null })))
+      if (next_cursor === null) break
+      after = `&after=${next_cursor}`
+    }
+    const listed = found.filter(({ bucket }) => bucket.startsWith('list-'))
+    expect(listed).toEqual(
+      ['list-a', 'list-b', 'list-b', 'list-c', 'list-d'].map((bucket, index) => ({
+        bucket,
+        isDeleted: index === 1,
+      })),
+    )
+    const before = readServiceUsage(await (await get(`/api/usage?day=${daysAgo(2)}`)).json())
+    expect(before).toEqual({ data: [], next_cursor: null })
+  })
+
+  test('US11 a cursor of another day, a changed one and a limit beyond 100 are refused', async () => {
+    const { next_cursor } = readServiceUsage(await (await get('/api/usage?limit=1')).json())
+    await expectProblem(
+      await get(`/api/usage?day=${daysAgo(3)}&after=${next_cursor}`),
+      400,
+      'cursor-malformed',
+    )
+    await expectProblem(await get('/api/usage?after=AAAA'), 400, 'cursor-malformed')
+    await expectProblem(await get('/api/usage?limit=101'), 400, 'parameter-malformed')
+  })
 })

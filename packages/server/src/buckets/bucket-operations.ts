@@ -37,7 +37,7 @@ const describe = (bucket: ListedBucket): DescribedBucket => ({
 
 const etagOf = (bucket: ListedBucket): string => `"${settingsTag(bucket.id, bucket)}"`
 
-const bucketUnknown = (name: string): Fault =>
+export const bucketUnknown = (name: string): Fault =>
   new Fault('bucket-unknown', `There is no bucket ${JSON.stringify(name.slice(0, 100))}.`)
 
 /** A part of a list of buckets, with what its cursors need. */

@@ -6,10 +6,10 @@ import type { CountedRequests } from '../storage/catalog/usage.ts'
 /** What a request asks for, in the usage of its bucket (docs/interface.md US4). */
 export type RequestKind = 'list' | 'download' | 'upload' | 'other'
 
-/** Milliseconds that counts wait at the most, while the catalog can be written. With a failed attempt, less than a minute. */
-const longestWait = 25_000
+/** Milliseconds that counts wait at the most, while the catalog can be written. */
+const longestWait = 40_000
 /** Rows in one transaction. It takes some milliseconds, during which uploads wait. */
-const batchLength = 500
+const batchLength = 200
 
 interface UsageParts {
   readonly catalog: Pick<Catalog, 'addUsage'>

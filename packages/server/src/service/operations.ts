@@ -5,6 +5,7 @@ import { verifyTokenOperation } from '../access/token-operations.ts'
 import { LogReader } from '../audit/audit-operations.ts'
 import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import { listBucketsOperation } from '../buckets/bucket-operations.ts'
+import { listUsageOperation } from '../buckets/usage-operations.ts'
 import type { UploadId } from '../core/ids.ts'
 import { createVariantList } from '../core/variants.ts'
 import { BytesCache, cachedBytesOperations, type OpenBytes } from '../downloads/bytes-cache.ts'
@@ -137,7 +138,11 @@ export function createOperations(
       removeUpload: removeUploadOperation(uploading),
       waitForWriter: (id: UploadId) => locks.waitForWriter(id),
     },
-    buckets: { listBuckets: listBucketsOperation({ catalog }), deleter },
+    buckets: {
+      listBuckets: listBucketsOperation({ catalog }),
+      listUsage: listUsageOperation({ catalog }),
+      deleter,
+    },
     webhooks: new WebhookOperations({
       catalog,
       poster: createPoster({ allowed: config.webhookAllow }),

@@ -5,6 +5,7 @@ import { createAuthorizationVerifier, createAuthorizer } from '../access/token-o
 import { tokenRoutes } from '../access/token-routes.ts'
 import { auditRoutes } from '../audit/audit-routes.ts'
 import { bucketRoutes } from '../buckets/bucket-routes.ts'
+import { usageRoutes } from '../buckets/usage-routes.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { changeRoutes } from '../feed/change-routes.ts'
@@ -102,6 +103,7 @@ export function serviceRoutes(
     ...bytesRoutes(http, operations.downloads, downloadLog),
     ...tokenRoutes(http),
     ...bucketRoutes(http, operations.buckets),
+    ...usageRoutes(http, operations.buckets),
     ...keyRoutes(http),
     ...auditRoutes(http, operations.audit.reader),
     ...webhookRoutes(http, operations.webhooks, http.settings.webhookAllow),

@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import { PeriodicTask, runInSteps } from '../core/tasks.ts'
+import { keptDays } from '../core/usage-queries.ts'
 import type { OpenBytes } from '../downloads/bytes-cache.ts'
 import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/blob-deletion.ts'
 import type { ItemRemover } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash-operations.ts'
 import { fillTakenOperation } from '../pictures/fill-taken-times.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
-import { keptDays } from '../storage/catalog/usage.ts'
 import { ensureBallast } from '../storage/engines.ts'
 import { removeLeftDirectories } from '../storage/temporary-directories.ts'
 import { removeExpiredUploads } from '../uploads/resumable-uploads.ts'
@@ -18,6 +18,8 @@ import type { OpenData, StartContext } from './data.ts'
 const logSweepInterval = 600_000
 /** Events, or changes of the feed, in one transaction. It takes some milliseconds, during which uploads wait. */
 const eventsPerBatch = 500
+/** Days of buckets in one transaction, which changes more pages. */
+const usagePerBatch = 100
 const day = 86_400_000
 /** Items whose bytes are deleted before the sweep checks whether the service stops. */
 const itemsPerBatch = 100
@@ -84,7 +86,7 @@ export async function startSweeps(
   }
   void startSweep(context, usage, async (isStopping) => {
     const before = Date.now() - (keptDays - 1) * day
-    await runInSteps(async () => (await catalog.removeUsage(before, eventsPerBatch)) > 0, isStopping)
+    await runInSteps(async () => (await catalog.removeUsage(before, usagePerBatch)) > 0, isStopping)
   })
 
   // Copies of files that killed processes have left in the directory for temporary files.

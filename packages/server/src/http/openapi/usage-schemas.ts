@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { BucketObject, closedObject, count } from './schemas.ts'
+import { maxUsageLimit } from '../../core/usage-queries.ts'
+import { BucketObject, closedObject, count, nullable, time } from './schemas.ts'
 
 // The usage of buckets by day (docs/interface.md, Usage).
 
@@ -10,7 +11,7 @@ const Amount = (description: string) =>
   )
 
 /** What every usage of a day has. */
-export const usageMembers = {
+const usageMembers = {
   day: Type.String({ format: 'date', description: 'The day (UTC).' }),
   is_partial: Type.Boolean({ description: 'Whether the day has not ended: its figures still change.' }),
   items: count('The number of items at its end, without those in the trash.'),
@@ -35,4 +36,50 @@ export const UsageObject = closedObject('Usage', 'The usage of a bucket on one d
 export const OwnBucketObject = closedObject('Bucket', 'The contents, the quota and the usage of a bucket.', {
   ...BucketObject.properties,
   usage_today: UsageObject,
+})
+
+const date = (description: string) =>
+  Type.Optional(Type.String({ format: 'date', examples: ['2026-11-01'], description }))
+
+export const UsageQuery = Type.Object({
+  from: date('The first day (UTC), 399 days ago at the earliest; by default 29 days before `to`.'),
+  to: date('The last day (UTC); by default today.'),
+})
+
+export const UsageListQuery = Type.Object({
+  day: date('The day (UTC), 399 days ago at the earliest; by default today.'),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: maxUsageLimit,
+      default: maxUsageLimit,
+      examples: [50],
+      description: 'The largest number of buckets in the response.',
+    }),
+  ),
+  after: Type.Optional(
+    Type.String({
+      examples: ['kXk2mP0vQ3xLMTIwMw'],
+      description: 'The `next_cursor` of the previous response.',
+    }),
+  ),
+})
+
+export const BucketUsage = closedObject('BucketUsage', 'The usage of a bucket by day.', {
+  bucket: Type.String({ description: 'The name of the bucket.' }),
+  data: Type.Array(UsageObject, { description: 'A usage for each day, the earliest day first.' }),
+})
+
+export const ServiceUsage = closedObject('ServiceUsage', 'The usage of all buckets on a day.', {
+  data: Type.Array(
+    closedObject('UsageOfBucket', 'The usage of a bucket on a day.', {
+      bucket: Type.String({ description: 'The name of the bucket.' }),
+      deleted_at: nullable(time('When the bucket was deleted, in UTC; null for a bucket that exists.')),
+      ...usageMembers,
+    }),
+    { description: 'The usage of some buckets, by name.' },
+  ),
+  next_cursor: nullable(
+    Type.String({ description: 'The cursor after the last bucket; null if none follow.' }),
+  ),
 })

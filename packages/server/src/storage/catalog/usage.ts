@@ -8,6 +8,7 @@ import {
   bucketIdOf,
   change,
   eachEngine,
+  first,
   integer,
   integerOrNull,
   type Query,
@@ -62,9 +63,6 @@ export interface CountedRequests
   readonly bucketId: BucketId
   readonly day: number
 }
-
-/** Days for which usage is kept, today included. */
-export const keptDays = 400
 
 /** The day of the row that has what all days before the kept ones have changed. */
 export const earlierDay = 0
@@ -224,12 +222,11 @@ export function* removeUsage(before: number, limit: number): Work<number> {
 const usageRows = `SELECT day, ${allCounters.join(', ')}, 0, 0 FROM bucket_usage WHERE bucket_id = $1 AND day >= $2
   UNION ALL SELECT usage_day, ${changeCounters.join(', ')}, 0, 0, 0, 0, 0, total, bytes FROM buckets WHERE id = $1`
 
-/** Reads a day, `counterColumns`, items and bytes; the first of them has the index `from`. */
-const readUsageRow = (row: Row, from = 0) => ({
-  day: integer(row, from),
-  counts: readCounts(row, from + 1),
-  items: integer(row, from + 1 + counters.length),
-  bytes: integer(row, from + 2 + counters.length),
+const readUsageRow = (row: Row) => ({
+  day: integer(row, 0),
+  counts: readCounts(row, 1),
+  items: integer(row, 1 + counters.length),
+  bytes: integer(row, 2 + counters.length),
 })
 
 /** A state of a bucket, and the days that have changed it. */
@@ -270,44 +267,52 @@ function usageOfDays({ items, bytes, days }: UsageRows, from: number, to: number
  * their own.
  */
 export function* findUsage(id: BucketId, from: number, to: number, now = Date.now()): Query<DayUsage[]> {
-  const rows = yield* all((row) => readUsageRow(row), usageRows, id, from)
+  const rows = yield* all(readUsageRow, usageRows, id, from)
   const today = Math.max(dayOf(now), to)
   return usageOfDays(collect(rows, today), from, to, today)
 }
 
-const todayPlace = expiredPlaces.expiredTrashBytes + 1
-const openTodayPlace = todayPlace + 3 + counters.length
+const openTodayPlace = expiredPlaces.expiredTrashBytes + 1
+const todayPlace = openTodayPlace + 3 + changeCounters.length
 
-/** A row for each row of usage since today, which is one or none. */
+// The rows of today are few pages, which stay in memory.
 const bucketToday = eachEngine(
-  (engine) => `SELECT ${bucketWithTrashColumns(engine)}, coalesce(day, $3),
-      ${allCounters.map((column) => `coalesce(bucket_usage.${column}, 0)`).join(', ')}, total, bytes,
-      usage_day, ${changeCounters.map((column) => `buckets.${column}`).join(', ')}
-    FROM ${bucketsWithTrash} LEFT JOIN bucket_usage ON bucket_usage.bucket_id = buckets.id AND day >= $3 WHERE id = $1`,
+  (
+    engine,
+  ) => `SELECT ${bucketWithTrashColumns(engine)}, total, bytes, usage_day, ${changeCounters.map((column) => `buckets.${column}`).join(', ')},
+      ${allCounters.map((column) => `coalesce(bucket_usage.${column}, 0)`).join(', ')}
+    FROM ${bucketsWithTrash} LEFT JOIN bucket_usage ON bucket_usage.day = $3 AND bucket_usage.bucket_id = buckets.id WHERE id = $1`,
 )
 
-/** As findBucketWithTrash, with the usage of today. */
+/** As findBucketWithTrash, with the usage of today: without what was counted on later days. */
 export function* findBucketWithUsage(
   id: BucketId,
   now = Date.now(),
 ): Query<{ readonly bucket: BucketWithTrash; readonly usage: DayUsage } | null> {
   const today = dayOf(now)
-  const rows = yield* all(
+  const found = yield* first(
     (row) => ({
       ...readBucketWithTrash(row),
-      stored: readUsageRow(row, todayPlace),
-      openDay: integer(row, openTodayPlace),
-      open: readChanges(row, openTodayPlace + 1),
+      usage: {
+        day: today,
+        items: integer(row, openTodayPlace),
+        bytes: integer(row, openTodayPlace + 1),
+        ...todayOf(row, today),
+      },
     }),
     bucketToday,
     ...[id, now, today],
   )
-  const [found] = rows
-  if (found === undefined) return null
-  const { bucket, isBusy, openDay, open, stored } = found
-  if (isBusy) throw tooManyExpired()
-  const counts = rows.reduce((sum, row) => sumOf(sum, row.stored.counts), openDay >= today ? open : noUsage)
-  return { bucket, usage: { day: today, items: stored.items, bytes: stored.bytes, ...counts } }
+  if (found === null) return null
+  if (found.isBusy) throw tooManyExpired()
+  return found
+}
+
+function todayOf(row: Row, today: number): UsageCounts {
+  const stored = readCounts(row, todayPlace)
+  return integer(row, openTodayPlace + 2) === today
+    ? sumOf(stored, readChanges(row, openTodayPlace + 3))
+    : stored
 }
 
 /** The place of a bucket in the list of all buckets by name. */
@@ -324,8 +329,12 @@ const openPlace = listed.end
 const ofDay = openPlace + changeCounters.length
 const laterPlace = ofDay + counters.length
 
-const sum = (condition: string, column: string) =>
-  `coalesce(sum(CASE WHEN ${condition} THEN bucket_usage.${column} ELSE 0 END), 0)::int8`
+const sum = (column: string) => `coalesce(sum(bucket_usage.${column}), 0)::int8`
+
+/** What later days have added and not removed, from the index. */
+const later = (what: 'items' | 'bytes') =>
+  `(SELECT coalesce(sum(added_${what} - removed_${what}), 0)::int8 FROM bucket_usage AS later
+    WHERE later.bucket_id = listed.id AND later.day > $4)`
 
 /** A page of a table with names of buckets. */
 const page = (source: string, condition: string) =>
@@ -333,14 +342,13 @@ const page = (source: string, condition: string) =>
 
 /** Of buckets after a place that existed on the day `$3`, up to `$4`; `$5` and `$6` are the first and the last milliseconds of it. */
 const listRows = `SELECT ${listed.text}, ${changeCounters.map((column) => `listed.${column}`).join(', ')},
-    ${allCounters.map((column) => sum('day <= $4', column)).join(', ')},
-    ${changeCounters.map((column) => sum('day > $4', column)).join(', ')}
+    ${allCounters.map(sum).join(', ')}, ${later('items')}, ${later('bytes')}
   FROM (
     ${page(`id, name, NULL::int8 AS deleted_at, usage_day, total, bytes, ${changeCounters.join(', ')} FROM buckets`, `id > 0 AND ${isNotDeleted}`)}
     UNION ALL
     ${page(`id, name, deleted_at, 0, 0, 0, 0, 0, 0, 0 FROM deleted_buckets`, 'deleted_at >= $5')}
     ORDER BY name, id LIMIT $7
-  ) AS listed LEFT JOIN bucket_usage ON bucket_usage.bucket_id = listed.id AND day >= $3
+  ) AS listed LEFT JOIN bucket_usage ON bucket_usage.bucket_id = listed.id AND day BETWEEN $3 AND $4
   GROUP BY listed.id, listed.name, listed.deleted_at, listed.usage_day, listed.total, listed.bytes,
     ${changeCounters.map((column) => `listed.${column}`).join(', ')}
   ORDER BY listed.name, listed.id`
@@ -377,7 +385,7 @@ function readListed(row: Row, day: number, last: number): BucketUsage {
   const openDay = integer(row, listed.at.day)
   const open = readChanges(row, openPlace)
   const stored = readCounts(row, ofDay)
-  const later = sumOf(readChanges(row, laterPlace), openDay > last ? open : noUsage)
+  const after = openDay > last ? open : noUsage
   const counts = openDay >= day && openDay <= last ? sumOf(stored, open) : stored
   return {
     id: bucketIdOf(row, listed.at.id),
@@ -385,8 +393,9 @@ function readListed(row: Row, day: number, last: number): BucketUsage {
     deletedAt: integerOrNull(row, listed.at.deletedAt),
     usage: {
       day,
-      items: integer(row, listed.at.total) - later.addedItems + later.removedItems,
-      bytes: integer(row, listed.at.bytes) - later.addedBytes + later.removedBytes,
+      items: integer(row, listed.at.total) - integer(row, laterPlace) - after.addedItems + after.removedItems,
+      bytes:
+        integer(row, listed.at.bytes) - integer(row, laterPlace + 1) - after.addedBytes + after.removedBytes,
       ...counts,
     },
   }

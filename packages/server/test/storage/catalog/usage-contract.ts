@@ -2,13 +2,13 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
 import type { ItemId } from '../../../src/core/ids.ts'
 import { dayOf, startOfDay } from '../../../src/core/times.ts'
+import { keptDays } from '../../../src/core/usage-queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { BucketId, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import {
   type BucketUsage,
   type CountedRequests,
   type DayUsage,
-  keptDays,
   noUsage,
   type UsageCounts,
 } from '../../../src/storage/catalog/usage.ts'

@@ -80,7 +80,8 @@ CREATE TABLE bucket_usage (
   PRIMARY KEY (day, bucket_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX usage_by_bucket ON bucket_usage (bucket_id, day);
+-- With what sums of many days read. Requests and downloads, which are added each minute, do not change it.
+CREATE INDEX usage_by_bucket ON bucket_usage (bucket_id, day, added_items, added_bytes, removed_items, removed_bytes);
 
 -- The names of deleted buckets whose usage is kept.
 CREATE TABLE deleted_buckets (
