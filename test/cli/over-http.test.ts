@@ -5,7 +5,7 @@ import { makeToken } from '../harness/token.ts'
 import { outcome } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
 import { atWorkerEnd } from '../harness/worker-end.ts'
-import { runClient } from './client-run.ts'
+import { lines, runClient } from './client-run.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -96,4 +96,94 @@ test('O16 webhooks are managed over HTTP as on the data', async () => {
   }
   const without = await overHttp(everyScope, 'webhook', 'delete', 'wh_000000000000')
   expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining('Mediabucket-Bucket') })
+})
+
+test('O16 buckets are managed over HTTP as on the data', async () => {
+  const run = (...args: string[]) => overHttp(everyScope, ...args)
+  expect(
+    await run('bucket', 'create', 'far', '--max-bytes', '5MB', '--remove-metadata', 'except-taken'),
+  ).toEqual({
+    ...{ code: 0, stdout: '' },
+    stderr: 'Created the bucket "far". Create a token for it: mediabucket token create --bucket far\n',
+  })
+  expect(await run('bucket', 'create', 'far')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('far'),
+  })
+  expect(await run('bucket', 'set', 'far', '--private', 'on', '--max-bytes', 'none')).toMatchObject({
+    ...{ code: 0, stderr: 'Settings of the bucket "far": no limit on bytes, private.\n' },
+  })
+  const listed = await run('bucket', 'list', '--json')
+  const objectsOf = ({ stdout }: { readonly stdout: string }) => lines(stdout).map((line) => JSON.parse(line))
+  expect(objectsOf(listed)).toEqual(objectsOf(await onData('bucket', 'list', '--json')))
+  expect(JSON.parse(lines(listed.stdout).find((line) => line.includes('"far"')) ?? '')).toMatchObject({
+    ...{ max_bytes: null, private: true, remove_metadata: true, keep_taken_at: true },
+  })
+  expect((await run('bucket', 'list')).stdout).toBe((await onData('bucket', 'list')).stdout)
+  expect(await run('bucket', 'delete', 'far')).toMatchObject({ code: 2 })
+  expect(await run('bucket', 'delete', 'far', '--yes')).toMatchObject({
+    ...{ code: 0, stderr: 'Deleted the bucket "far" with 0 items.\n' },
+  })
+  for (const args of [
+    ['set', 'far', '--private', 'on'],
+    ['delete', 'far', '--yes'],
+  ])
+    expect(await run('bucket', ...args), args.join(' ')).toMatchObject({ code: 4, stdout: '' })
+  expect(await overHttp(['media:read'], 'bucket', 'list')).toMatchObject({ code: 3 })
+})
+
+test('O16 tokens are managed over HTTP as on the data', async () => {
+  const run = (...args: string[]) => overHttp(everyScope, ...args)
+  const made = await run('token', 'create', '--bucket', 'tenant', '--name', 'web', '--scope', 'media:read')
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mbkt_/) })
+  expect(made.stderr).toMatch(
+    /^Created the bucket "tenant"[^\n]*\nCreated the token tok_\w+ for the bucket "tenant"/,
+  )
+  const limited = ['--name', 'drop', '--scope', 'media:write', '--max-items', '3', '--expires', '1d']
+  expect(await run('token', 'create', '--bucket', 'tenant', ...limited)).toMatchObject({ code: 0 })
+  const listed = await run('token', 'list', '--bucket', 'tenant', '--json')
+  expect(listed.stdout).toBe((await onData('token', 'list', '--bucket', 'tenant', '--json')).stdout)
+  expect(lines(listed.stdout)).toHaveLength(2)
+  // Those of all buckets; the data have those of the service too.
+  const ofBuckets = lines((await onData('token', 'list', '--json')).stdout).filter(
+    (line) => !line.includes('"bucket":null'),
+  )
+  expect(lines((await run('token', 'list', '--json')).stdout).toSorted()).toEqual(ofBuckets.toSorted())
+  const rotated = await run('token', 'rotate', 'web', '--bucket', 'tenant', '--overlap', '1h')
+  expect(rotated).toMatchObject({ code: 0, stdout: expect.stringMatching(/^mbkt_/) })
+  const [web] = lines(listed.stdout).map((line) => JSON.parse(line))
+  expect(await run('token', 'rotate', web.id, '--bucket', 'tenant')).toMatchObject({ code: 1 })
+  expect(await run('token', 'revoke', 'drop')).toMatchObject({
+    ...{ code: 0, stderr: expect.stringMatching(/^Revoked the token tok_\w+ "drop" of the bucket "tenant"/) },
+  })
+  expect(await run('token', 'revoke', 'nobody', '--bucket', 'tenant')).toMatchObject({ code: 4 })
+  expect(await run('token', 'create', '--service', '--scope', 'media:read')).toMatchObject({
+    ...{ code: 2, stdout: '', stderr: expect.stringContaining('where the service runs') },
+  })
+})
+
+test('O16 a token of a bucket manages its bucket over HTTP, and creates upload links', async () => {
+  const { token } = await makeToken(
+    server,
+    ...['--bucket', 'own', '--scope', 'media:read,media:write,tokens:manage'],
+  )
+  const run = (...args: string[]) => runClient({ url: server.url, token }, ...args, '--url', server.url)
+  const made = await run('token', 'create', '--name', 'reader', '--scope', 'media:read')
+  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('for the bucket "own"') })
+  expect((await run('token', 'list', '--json')).stdout).toBe(
+    (await onData('token', 'list', '--bucket', 'own', '--json')).stdout,
+  )
+  for (const args of [
+    ['bucket', 'list'],
+    ['keys', 'list'],
+    ['audit'],
+    ['token', 'list', '--bucket', 'default'],
+  ])
+    expect(await run(...args), args.join(' ')).toMatchObject({ code: 3, stdout: '' })
+  expect(await run('ask', 'Photos')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('/upload#mbkt_'),
+  })
+  const asked = await overHttp(everyScope, 'ask', 'Photos', '--bucket', 'own')
+  expect(asked).toMatchObject({ code: 0, stderr: expect.stringContaining('for the bucket "own"') })
 })

@@ -140,8 +140,8 @@ test('G37 ask creates a link over HTTP with a token that manages tokens', async 
     code: 3,
     stdout: '',
   })
-  const both = await runClient(manager, ...given, '--bucket', 'away', '--url', server.url)
-  expect(both).toMatchObject({ code: 2, stdout: '' })
+  const other = await runClient(manager, ...given, '--bucket', 'default', '--url', server.url)
+  expect(other).toMatchObject({ code: 3, stdout: '' })
 })
 
 test('G36, G37 ask over HTTP prints the base URL that the service has, and no link without the gallery', async () => {

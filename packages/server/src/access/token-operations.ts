@@ -76,6 +76,13 @@ const managedTokenObject = (token: TokenRecord): ManagedTokenObject => ({
   revoked_at: timeOrNull(token.revokedAt),
 })
 
+/** As managedTokenObject, also of a service token, whose bucket is null. */
+export const describeManagedToken = (token: TokenRecord) => ({
+  ...tokenObject(token),
+  last_used_at: timeOrNull(token.lastUsedAt),
+  revoked_at: timeOrNull(token.revokedAt),
+})
+
 /** Reads the row of a token that has been created. */
 export async function createdToken(
   catalog: Pick<Catalog, 'findToken'>,

@@ -32,6 +32,21 @@ const settingMembers = (settings: BucketSettings) => ({
   item_days: settings.itemDays,
 })
 
+/** The members of the settings that are given; the others are undefined, which JSON leaves out. */
+export function givenSettingMembers(settings: Partial<BucketSettings>) {
+  const { removesMetadata } = settings
+  return {
+    max_items: settings.maxItems,
+    max_bytes: settings.maxBytes,
+    trash_days: settings.trashDays,
+    private: settings.isPrivate,
+    signed_pages: settings.signedPages,
+    remove_metadata: removesMetadata === undefined ? undefined : removesMetadata !== false,
+    keep_taken_at: removesMetadata === undefined ? undefined : removesMetadata !== true,
+    item_days: settings.itemDays,
+  } satisfies { readonly [Name in SettingName]: unknown }
+}
+
 /** The members of a JSON object with a bucket (docs/interface.md Q3). */
 export const bucketMembers = (bucket: BucketState) => ({
   name: bucket.name,

@@ -1,6 +1,12 @@
-import { connect, withService } from '@mediabucket/cli/client-command'
-import { connectionHelp, readClientSettings, takeConnectionOptions } from '@mediabucket/cli/client-settings'
+import { connect, connectService, withService } from '@mediabucket/cli/client-command'
+import {
+  type ClientSettings,
+  connectionHelp,
+  readClientSettings,
+  takeConnectionOptions,
+} from '@mediabucket/cli/client-settings'
 import { CommandError, type CommandOutput, parse, UsageError } from '@mediabucket/cli/command'
+import type { Client } from '@mediabucket/client'
 import { renderUnicodeCompact } from 'uqr'
 import { issueToken } from '../../access/token-operations.ts'
 import type { TokenLimits } from '../../core/quotas.ts'
@@ -9,6 +15,7 @@ import { type Config, defaultBaseUrl } from '../../service/config.ts'
 import type { Command } from '../command.ts'
 import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './limit-options.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
+import { sentToken } from './token-administration.ts'
 import { readDuration } from './token-commands.ts'
 
 /** The files that a link accepts if --max-items is not given. */
@@ -23,8 +30,8 @@ Prints an upload link: people who open it send files to the bucket, without an a
 terminal, its QR code is shown too. It is not shown again. \`mediabucket token list\` shows what arrived, \`mediabucket token revoke\`
 ends it.
 
-With --bucket it works where the service runs. Otherwise it creates the link over HTTP, for the bucket of a token with the scopes
-tokens:manage and media:write. The link begins with the MEDIABUCKET_BASE_URL of the service; if that is not set, over HTTP with the
+With --bucket it works where the service runs. Otherwise, and with the options of a service, it creates the link over HTTP, with a token that has
+the scopes tokens:manage and media:write: for its bucket, or with a service token for that of --bucket. The link begins with the MEDIABUCKET_BASE_URL of the service; if that is not set, over HTTP with the
 URL of the service that is used.
 
 Options:
@@ -56,28 +63,28 @@ ${connectionHelp}`,
       ...{ name: title.trim(), note: noteOf(values), limits },
       expiresAt: Date.now() + readDuration(values.expires, '--expires'),
     }
-    if (bucket === undefined) {
+    if (bucket === undefined || Object.keys(connection).length > 0) {
       const settings = readClientSettings(connection)
       return await withService(settings, null, async ({ interrupted: signal }) => {
-        const { client } = await connect(settings, context.report)
+        const { tokens } = await bucketOver(settings, bucket, context)
         const page = await uploadPageOf(settings.url, signal)
-        const created = await client.tokens.create(
-          {
-            ...{ name: request.name, scopes: ['media:write'], note: request.note ?? undefined },
-            ...{ limits: sentLimits(request.limits), expiresAt: new Date(request.expiresAt) },
-          },
-          { signal },
-        )
+        const created = await tokens.create(sentToken({ ...request, scopes: ['media:write'] }), { signal })
         show({ ...created, limits: request.limits, page }, context)
       })
     }
-    if (Object.keys(connection).length > 0)
-      throw new UsageError(
-        'ask takes --bucket, or the options of a service over HTTP, whose token has a bucket',
-      )
     const issued = await createHere(context.config, bucket, request)
     show({ ...issued, bucket, limits: request.limits }, context)
   },
+}
+
+/** The named bucket; without a name, that of the token. */
+async function bucketOver(
+  settings: ClientSettings,
+  bucket: string | undefined,
+  { report }: CommandOutput,
+): Promise<Client> {
+  if (bucket === undefined) return (await connect(settings, report)).client
+  return (await connectService(settings, report)).bucket(bucket)
 }
 
 interface LinkRequest {
@@ -124,15 +131,6 @@ async function uploadPageOf(service: string, signal: AbortSignal): Promise<strin
     return url
   }
 }
-
-const sentLimits = (limits: TokenLimits) => ({
-  maxItems: limits.maxItems ?? undefined,
-  maxBytes: limits.maxBytes ?? undefined,
-  maxFileSize: limits.maxFileSize ?? undefined,
-  types: limits.types ?? undefined,
-  itemDays: limits.itemDays ?? undefined,
-  labels: limits.labels ?? undefined,
-})
 
 interface NewLink {
   readonly id: string

@@ -1,16 +1,16 @@
 import { CommandError, parse, UsageError } from '@mediabucket/cli/command'
 import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
+import type { ManagedBucket } from '@mediabucket/client'
 import { ensureSigningKey } from '../../access/signed-links.ts'
-import { bucketMembers } from '../../core/bucket-members.ts'
+import { bucketMembers, givenSettingMembers } from '../../core/bucket-members.ts'
 import {
   type BucketOptionName,
   type BucketSettings,
   bucketOptions as readers,
 } from '../../core/bucket-settings.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
-import type { Bucket } from '../../storage/catalog/records.ts'
-import type { Command } from '../command.ts'
-import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
+import { administer, administrationCommand } from './administration.ts'
+import { unknownBucket, withNewCatalog } from './open-catalog.ts'
 
 /** The option of one setting of a bucket. */
 interface BucketOption {
@@ -141,7 +141,7 @@ export const publicBucketNote = (name: string): string =>
 export const formatBucketSettings = (settings: Partial<BucketSettings>): string =>
   options.flatMap((each) => each.describe(settings) ?? []).join(', ')
 
-export const bucketCreate: Command = {
+export const bucketCreate = administrationCommand({
   help: `Usage: mediabucket bucket create NAME ${bucketUsage}
 
 Creates an empty bucket; works while the service is running. To create a token for it, run
@@ -150,7 +150,8 @@ Creates an empty bucket; works while the service is running. To create a token f
 Options:
 ${bucketHelp}`,
 
-  async run(args, { config, report }) {
+  async run(args, context) {
+    const { report } = context
     const { values, positionals } = parse('bucket create', {
       args: [...args],
       allowPositionals: true,
@@ -161,20 +162,29 @@ ${bucketHelp}`,
       throw new UsageError('bucket create takes one NAME. See: mediabucket bucket create --help')
     if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
     const settings = readBucketSettings(values)
-    const isCreated = await withNewCatalog({ config, report }, async (catalog) => {
-      const now = Date.now()
-      if (!(await catalog.createBucket(name, settings, now))) return false
-      if (settings.isPrivate) await ensureSigningKey(catalog, now)
-      return true
-    })
-    if (!isCreated)
-      throw new CommandError(`the bucket "${name}" already exists. See: mediabucket bucket list`)
-    report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)
-    if (settings.signedPages && !settings.isPrivate) report(publicBucketNote(name))
+    const created = () => {
+      report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)
+      if (settings.signedPages && !settings.isPrivate) report(publicBucketNote(name))
+    }
+    await administer(
+      context,
+      async ({ service, signal }) => {
+        await service.buckets.create({ name, ...givenSettingMembers(settings) }, { signal })
+        created()
+      },
+      async (catalog) => {
+        const now = Date.now()
+        if (!(await catalog.createBucket(name, settings, now)))
+          throw new CommandError(`the bucket "${name}" already exists. See: mediabucket bucket list`)
+        if (settings.isPrivate) await ensureSigningKey(catalog, now)
+        created()
+      },
+      (_, use) => withNewCatalog(context, use),
+    )
   },
-}
+})
 
-export const bucketList: Command = {
+export const bucketList = administrationCommand({
   help: `Usage: mediabucket bucket list [--json]
 
 Prints a table; its first column is the name of the bucket. The header is printed on a terminal only.
@@ -182,33 +192,45 @@ Prints a table; its first column is the name of the bucket. The header is printe
 Options:
   --json  Print one JSON object per line, with sizes in bytes.`,
 
-  async run(args, { config, print, report }) {
+  async run(args, context) {
+    const { print, report } = context
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
-    const buckets = await withCatalog(config, (catalog) => catalog.listBuckets())
-    if (values.json) {
-      for (const bucket of buckets) print(jsonLine(bucketMembers(bucket)))
-      return
+    const show = (buckets: readonly BucketRow[]) => {
+      if (values.json) for (const bucket of buckets) print(jsonLine(bucket))
+      else if (buckets.length === 0)
+        report('There are no buckets. Create one: mediabucket bucket create NAME')
+      else for (const line of table(columns, buckets, { header: process.stdout.isTTY })) print(line)
     }
-    if (buckets.length === 0)
-      return report('There are no buckets. Create one: mediabucket bucket create NAME')
-    for (const line of table(columns, buckets, { header: process.stdout.isTTY })) print(line)
+    await administer(
+      context,
+      async ({ service, signal }) => {
+        const buckets: BucketRow[] = []
+        for await (const { created_at: _, ...bucket } of service.buckets.list({ signal }))
+          buckets.push(bucket)
+        show(buckets)
+      },
+      async (catalog) => show((await catalog.listBuckets()).map(bucketMembers)),
+    )
   },
-}
+})
+
+/** A bucket of a response, or of the data. */
+type BucketRow = Omit<ManagedBucket, 'created_at'>
 
 const columns = [
-  { header: 'BUCKET', cell: ({ name }: Bucket) => name },
-  { header: 'ITEMS', cell: ({ items }: Bucket) => `${items}`, alignRight: true },
-  { header: 'MAX ITEMS', cell: ({ maxItems }: Bucket) => `${maxItems ?? 'none'}`, alignRight: true },
-  { header: 'SIZE', cell: ({ bytes }: Bucket) => formatSize(bytes), alignRight: true },
+  { header: 'BUCKET', cell: ({ name }: BucketRow) => name },
+  { header: 'ITEMS', cell: ({ items }: BucketRow) => `${items}`, alignRight: true },
+  { header: 'MAX ITEMS', cell: ({ max_items: most }: BucketRow) => `${most ?? 'none'}`, alignRight: true },
+  { header: 'SIZE', cell: ({ bytes }: BucketRow) => formatSize(bytes), alignRight: true },
   {
     header: 'MAX SIZE',
-    cell: ({ maxBytes }: Bucket) => (maxBytes === null ? 'none' : formatSize(maxBytes)),
+    cell: ({ max_bytes: most }: BucketRow) => (most === null ? 'none' : formatSize(most)),
     alignRight: true,
   },
-  { header: 'ACCESS', cell: ({ isPrivate }: Bucket) => (isPrivate ? 'private' : 'public') },
+  { header: 'ACCESS', cell: (bucket: BucketRow) => (bucket.private ? 'private' : 'public') },
 ]
 
-export const bucketSet: Command = {
+export const bucketSet = administrationCommand({
   help: `Usage: mediabucket bucket set NAME ${bucketUsage}
 
 Works while the service is running. --private and --signed-pages apply from the next request, the other settings from the next upload and
@@ -217,7 +239,8 @@ the next delete. Existing items stay, even if they exceed the quota, and so do i
 Options:
 ${bucketHelp}`,
 
-  async run(args, { config, report }) {
+  async run(args, context) {
+    const { report } = context
     const { values, positionals } = parse('bucket set', {
       args: [...args],
       allowPositionals: true,
@@ -229,18 +252,26 @@ ${bucketHelp}`,
     const settings = readBucketSettings(values)
     if (Object.keys(settings).length === 0)
       throw new UsageError(`bucket set needs ${bucketOptionList}. See: mediabucket bucket set --help`)
-    const bucket = await withCatalog(config, async (catalog) => {
-      if (!(await catalog.setBucket(name, settings))) return null
-      if (settings.isPrivate) await ensureSigningKey(catalog, Date.now())
-      return await catalog.findBucketNamed(name)
-    })
-    if (bucket === null) throw unknownBucket(name)
-    report(`Settings of the bucket "${name}": ${formatBucketSettings(settings)}.`)
-    const { items, bytes } = bucket
-    if (settings.signedPages && !bucket.isPrivate) report(publicBucketNote(name))
-    if (items > (settings.maxItems ?? items) || bytes > (settings.maxBytes ?? bytes))
-      report(
-        `The bucket already holds more: ${formatCount(items, 'item')}, ${formatSize(bytes)}. They stay; uploads are refused until enough items are deleted.`,
-      )
+    const changed = (bucket: Pick<ManagedBucket, 'items' | 'bytes' | 'private'>) => {
+      report(`Settings of the bucket "${name}": ${formatBucketSettings(settings)}.`)
+      const { items, bytes } = bucket
+      if (settings.signedPages && !bucket.private) report(publicBucketNote(name))
+      if (items > (settings.maxItems ?? items) || bytes > (settings.maxBytes ?? bytes))
+        report(
+          `The bucket already holds more: ${formatCount(items, 'item')}, ${formatSize(bytes)}. They stay; uploads are refused until enough items are deleted.`,
+        )
+    }
+    await administer(
+      context,
+      async ({ service, signal }) =>
+        changed((await service.buckets.set(name, givenSettingMembers(settings), { signal })).bucket),
+      async (catalog) => {
+        if (!(await catalog.setBucket(name, settings))) throw unknownBucket(name)
+        if (settings.isPrivate) await ensureSigningKey(catalog, Date.now())
+        const bucket = await catalog.findBucketNamed(name)
+        if (bucket === null) throw unknownBucket(name)
+        changed({ ...bucket, private: bucket.isPrivate })
+      },
+    )
   },
-}
+})

@@ -2,13 +2,15 @@ import { createInterface } from 'node:readline/promises'
 import { CommandError, parse, UsageError } from '@mediabucket/cli/command'
 import { createItemProgress, formatCount, formatSize } from '@mediabucket/cli/terminal'
 import { BucketRemoval, deleteBucket, newDeletionOwner } from '../../buckets/bucket-deletion.ts'
+import type { Catalog } from '../../storage/catalog/catalog.ts'
 import type { NamedBucket } from '../../storage/catalog/records.ts'
 import { openBlobs, openBlobsDirectory, watchBackupHold } from '../../storage/engines.ts'
 import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
-import type { Command } from '../command.ts'
-import { unknownBucket, withCatalog } from './open-catalog.ts'
+import type { CommandContext } from '../command.ts'
+import { administer, administrationCommand } from './administration.ts'
+import { unknownBucket } from './open-catalog.ts'
 
-export const bucketDelete: Command = {
+export const bucketDelete = administrationCommand({
   help: `Usage: mediabucket bucket delete NAME [--yes]
 
 Deletes the bucket with its items, their bytes, its tokens and its unfinished uploads. This cannot be undone. Asks for
@@ -18,7 +20,7 @@ small steps. If the command is interrupted, the service removes the rest, also a
 Options:
   --yes  Do not ask for confirmation. Required without a terminal.`,
 
-  async run(args, { config, report }) {
+  async run(args, context) {
     const { values, positionals } = parse('bucket delete', {
       args: [...args],
       allowPositionals: true,
@@ -27,43 +29,64 @@ Options:
     const [name, ...more] = positionals
     if (name === undefined || more.length > 0)
       throw new UsageError('bucket delete takes one NAME. See: mediabucket bucket list')
-    await withCatalog(config, async (catalog) => {
-      const bucket = await catalog.findBucketNamed(name)
-      if (bucket === null) throw unknownBucket(name)
-      await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
-      if (!values.yes) await requireConfirmation(bucket)
-
-      const hold = watchBackupHold(config)
-      const progress = createItemProgress('Deleted')
-      const leftovers: unknown[] = []
-      const blobs = await openBlobs(config)
-      try {
-        const parts = {
-          ...{ catalog, blobs, isBackupRunning: hold.isHeld, now: Date.now },
-          onDeletionFailure: (_: unknown, error: unknown) => leftovers.push(error),
-        }
-        const owner = newDeletionOwner()
-        const id = await deleteBucket(parts, name, true, owner)
-        if (typeof id !== 'number') throw unknownBucket(name)
-        const removal = new BucketRemoval(parts, id, owner)
-        while (await removal.step()) progress.show(removal.items, Math.max(removal.items, bucket.items))
-        const { items, erased } = removal
-        progress.end()
-        report(`Deleted the bucket "${name}" with ${formatCount(items, 'item')}.`)
-        if (erased < items)
-          report(
-            `The bytes of ${formatCount(items - erased, 'item')} are still on the disk${leftovers.length === 0 ? ', because a backup is running' : ''}. The next start of the service removes them; mediabucket fsck --repair does too.`,
-          )
-      } finally {
-        progress.end()
-        await blobs.close()
-        hold.close()
-      }
-    })
+    await administer(
+      context,
+      async ({ service, signal }) => {
+        const { bucket } = await service.buckets.get(name, { signal })
+        if (!values.yes) await requireConfirmation(bucket)
+        await service.buckets.delete(name, { withItems: true, signal })
+        context.report(`Deleted the bucket "${name}" with ${formatCount(bucket.items, 'item')}.`)
+      },
+      (catalog) => deleteHere(catalog, name, values.yes, context),
+    )
   },
+})
+
+/** Deletes a bucket of the data, and removes what it held before it returns. */
+async function deleteHere(
+  catalog: Catalog,
+  name: string,
+  isConfirmed: boolean,
+  { config, report }: Pick<CommandContext, 'config' | 'report'>,
+): Promise<void> {
+  const bucket = await catalog.findBucketNamed(name)
+  if (bucket === null) throw unknownBucket(name)
+  await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
+  if (!isConfirmed) await requireConfirmation(bucket)
+
+  const hold = watchBackupHold(config)
+  const progress = createItemProgress('Deleted')
+  const leftovers: unknown[] = []
+  const blobs = await openBlobs(config)
+  try {
+    const parts = {
+      ...{ catalog, blobs, isBackupRunning: hold.isHeld, now: Date.now },
+      onDeletionFailure: (_: unknown, error: unknown) => leftovers.push(error),
+    }
+    const owner = newDeletionOwner()
+    const id = await deleteBucket(parts, name, true, owner)
+    if (typeof id !== 'number') throw unknownBucket(name)
+    const removal = new BucketRemoval(parts, id, owner)
+    while (await removal.step()) progress.show(removal.items, Math.max(removal.items, bucket.items))
+    const { items, erased } = removal
+    progress.end()
+    report(`Deleted the bucket "${name}" with ${formatCount(items, 'item')}.`)
+    if (erased < items)
+      report(
+        `The bytes of ${formatCount(items - erased, 'item')} are still on the disk${leftovers.length === 0 ? ', because a backup is running' : ''}. The next start of the service removes them; mediabucket fsck --repair does too.`,
+      )
+  } finally {
+    progress.end()
+    await blobs.close()
+    hold.close()
+  }
 }
 
-async function requireConfirmation({ name, items, bytes }: NamedBucket): Promise<void> {
+async function requireConfirmation({
+  name,
+  items,
+  bytes,
+}: Pick<NamedBucket, 'name' | 'items' | 'bytes'>): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new UsageError('bucket delete asks for confirmation on a terminal; without one, pass --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })

@@ -1,9 +1,9 @@
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
 import { nearestName } from '@mediabucket/cli/nearest-name'
 import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
-import { issueServiceToken, issueToken, isUserId } from '../../access/token-operations.ts'
+import { issueServiceToken, isUserId } from '../../access/token-operations.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
-import { type Amount, leftOf, limitsObject } from '../../core/quotas.ts'
+import type { Amount } from '../../core/quotas.ts'
 import { parseDuration } from '../../core/times.ts'
 import {
   defaultScopes,
@@ -13,13 +13,13 @@ import {
   scopes,
   serviceScopes,
 } from '../../core/token-rules.ts'
-import type { TokenRecord } from '../../storage/catalog/access/tokens.ts'
-import type { Catalog } from '../../storage/catalog/catalog.ts'
 import type { Command } from '../command.ts'
+import { type AdministrationContext, administrationCommand, isRemote } from './administration.ts'
 import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './limit-options.ts'
 import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
+import { type ListedToken, withNewTokens, withTokens } from './token-administration.ts'
 
-export const tokenCreate: Command = {
+export const tokenCreate = administrationCommand({
   help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPES] [--expires DURATION]
                                 [LIMITS]
        mediabucket token create --service --scope SCOPES [--name NAME] [--expires DURATION]
@@ -27,7 +27,8 @@ export const tokenCreate: Command = {
 Prints the token, and nothing else, on standard output. It is not shown again. Works while the service is running.
 
 Options:
-  --bucket NAME       The bucket; it is created if it does not exist. ${bucketNameRule}
+  --bucket NAME       The bucket; it is created if it does not exist. Over HTTP, by default that of the token that is used.
+                      ${bucketNameRule}
   --name NAME         A name for the token, shown by \`token list\` and accepted by \`token revoke\`.
   --service           Create a service token, which belongs to no bucket: with the scope buckets:manage it creates,
                       sets, lists and deletes buckets over HTTP, and its other scopes are for every bucket. Keep it on servers.
@@ -38,7 +39,8 @@ Options:
 Limits of what can be uploaded with the token:
 ${limitOptionsHelp}`,
 
-  async run(args, { config, print, report }) {
+  async run(args, context) {
+    const { print, report } = context
     const { values } = parse('token create', {
       args: [...args],
       options: {
@@ -50,37 +52,33 @@ ${limitOptionsHelp}`,
         ...limitOptions,
       },
     })
-    if (values.service === true) return await createServiceToken(values, { config, print, report })
+    if (values.service === true) return await createServiceToken(values, context)
     const { bucket } = values
     const limits = limitsOf(values)
     const names = scopeNames(values.scope)
     const mistakes = [
-      bucketMistake(bucket),
+      bucketMistake(bucket, isRemote(context)),
       scopeMistake(names),
       limits !== null && names?.includes('tokens:manage') === true ? limitedManager : null,
     ].filter((text) => text !== null)
-    if (bucket === undefined || mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
-    const now = Date.now()
+    if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
     const request = {
-      bucket,
       name: values.name ?? '',
       scopes: readScopes(names),
       limits,
       note: noteOf(values),
-      expiresAt: values.expires === undefined ? null : now + readDuration(values.expires, '--expires'),
-      now,
+      expiresAt: values.expires === undefined ? null : Date.now() + readDuration(values.expires, '--expires'),
     }
-    const { token, id } = await withNewCatalog({ config, report }, async (catalog) => {
-      const issued = await issueToken(catalog, request)
-      if (issued.isNewBucket) report(newBucketReport(bucket, await catalog.listBuckets()))
-      return issued
+    await withNewTokens(context, bucket, async (tokens) => {
+      const { id, token, bucket, isNewBucket } = await tokens.create(request)
+      if (isNewBucket) report(newBucketReport(bucket, await tokens.bucketNames()))
+      report(
+        `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}${limits === null ? '' : ` and the limits ${limitTexts(limits).join('; ')}`}. It is shown only now:`,
+      )
+      print(token)
     })
-    report(
-      `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}${limits === null ? '' : ` and the limits ${limitTexts(limits).join('; ')}`}. It is shown only now:`,
-    )
-    print(token)
   },
-}
+})
 
 /** `token create --service`. */
 async function createServiceToken(
@@ -90,11 +88,14 @@ async function createServiceToken(
     readonly scope?: readonly string[]
     readonly expires?: string
   },
-  { config, print, report }: Pick<Parameters<Command['run']>[1], 'config' | 'print' | 'report'>,
+  context: AdministrationContext,
 ): Promise<void> {
   const names = scopeNames(values.scope) ?? []
   const unknown = names.find((name) => !isServiceScope(name))
   const mistakes = [
+    isRemote(context)
+      ? 'A service token is created where the service runs: leave out --url, --profile and --token-file.'
+      : null,
     values.bucket === undefined ? null : 'A service token belongs to no bucket: leave out --bucket.',
     limitsOf(values) === null ? null : 'A service token has no limits.',
     names.length === 0 ? `A service token needs --scope, one or more of ${serviceScopes.join(', ')}.` : null,
@@ -111,9 +112,8 @@ async function createServiceToken(
     expiresAt: values.expires === undefined ? null : now + readDuration(values.expires, '--expires'),
     now,
   }
-  const { token, id } = await withNewCatalog({ config, report }, (catalog) =>
-    issueServiceToken(catalog, request),
-  )
+  const { print, report } = context
+  const { token, id } = await withNewCatalog(context, (catalog) => issueServiceToken(catalog, request))
   report(
     `Created the token ${id} of the service with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
   )
@@ -126,17 +126,20 @@ const scopeNames = (lists: readonly string[] | undefined): readonly string[] | u
 const limitedManager = 'A token with limits cannot have the scope tokens:manage.'
 
 /** The name may be mistyped. */
-function newBucketReport(name: string, buckets: readonly { readonly name: string }[]): string {
-  const others = buckets.map((bucket) => bucket.name).filter((other) => other !== name)
-  const similar = nearestName(name, others)
+function newBucketReport(name: string, names: readonly string[]): string {
+  const similar = nearestName(
+    name,
+    names.filter((other) => other !== name),
+  )
   const created = `Created the bucket "${name}", because there was none of this name.`
   return similar === null
     ? created
     : `${created} Did you mean "${similar}"? To remove the new one: mediabucket bucket delete ${name}`
 }
 
-function bucketMistake(bucket: string | undefined): string | null {
-  if (bucket === undefined) return 'token create needs --bucket NAME. See: mediabucket token create --help'
+function bucketMistake(bucket: string | undefined, isOptional: boolean): string | null {
+  if (bucket === undefined)
+    return isOptional ? null : 'token create needs --bucket NAME. See: mediabucket token create --help'
   return isBucketName(bucket) ? null : `"${bucket}" is not a valid bucket name. ${bucketNameRule}`
 }
 
@@ -161,7 +164,7 @@ export function readDuration(text: string, option: string): number {
 /** In place of a bucket's name, which has no such characters. */
 const serviceMark = '(service)'
 
-export const tokenList: Command = {
+export const tokenList = administrationCommand({
   help: `Usage: mediabucket token list [--bucket NAME | --service] [--json]
 
 Prints a table; its first column is the id of the token. The bucket of a service token is ${serviceMark}. UPLOADED and LEFT
@@ -169,10 +172,11 @@ are what was and can be uploaded with a token that has limits, such as an upload
 
 Options:
   --bucket NAME  List only the tokens of this bucket.
-  --service      List only the service tokens.
+  --service      List only the service tokens. Not over HTTP.
   --json         Print one JSON object per line.`,
 
-  async run(args, { config, print, report }) {
+  async run(args, context) {
+    const { print, report } = context
     const { values } = parse('token list', {
       args: [...args],
       options: { bucket: { type: 'string' }, service: { type: 'boolean' }, json: { type: 'boolean' } },
@@ -180,79 +184,71 @@ Options:
     const { bucket, service = false } = values
     if (service && bucket !== undefined)
       throw new UsageError('token list takes --bucket or --service, not both')
-    const listed = await withCatalog(config, async (catalog) => {
-      if (bucket !== undefined && (await catalog.findBucketNamed(bucket)) === null)
-        throw unknownBucket(bucket)
-      return catalog.listTokens(bucket)
+    if (service && isRemote(context))
+      throw new UsageError('service tokens are listed where the service runs: use --service without --url')
+    await withTokens(context, bucket, async (tokens) => {
+      const listed = (await tokens.list()).filter((token) => !service || token.bucket === null)
+      const now = Date.now()
+      if (values.json) for (const token of listed) print(jsonLine(toJson(token, now)))
+      else if (listed.length === 0)
+        report(
+          `There are no tokens. Create one: mediabucket token create ${service ? '--service --scope buckets:manage' : '--bucket NAME'}`,
+        )
+      else {
+        const rows = listed.map((token) => ({ ...token, state: state(token, now) }))
+        for (const line of table(columns, rows, { header: process.stdout.isTTY })) print(line)
+      }
     })
-    const tokens = service ? listed.filter((token) => token.bucket === null) : listed
-    const now = Date.now()
-    if (values.json) {
-      for (const token of tokens) print(jsonLine(toJson(token, now)))
-      return
-    }
-    if (tokens.length === 0)
-      return report(
-        `There are no tokens. Create one: mediabucket token create ${service ? '--service --scope buckets:manage' : '--bucket NAME'}`,
-      )
-    const rows = tokens.map((token) => ({ ...token, state: state(token, now) }))
-    for (const line of table(columns, rows, { header: process.stdout.isTTY })) print(line)
   },
-}
-
-interface ListedToken extends TokenRecord {
-  readonly state: string
-}
+})
 
 const columns = [
-  { header: 'ID', cell: ({ id }: TokenRecord) => id },
-  { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket ?? serviceMark },
-  { header: 'NAME', cell: ({ name }: TokenRecord) => name || '-' },
-  { header: 'STATE', cell: (token: ListedToken) => token.state },
-  { header: 'SCOPES', cell: ({ scopes }: TokenRecord) => scopes.join(',') },
-  { header: 'CREATED', cell: ({ createdAt }: TokenRecord) => day(createdAt) },
-  { header: 'EXPIRES', cell: ({ expiresAt }: TokenRecord) => day(expiresAt) },
-  { header: 'LAST USED', cell: ({ lastUsedAt }: TokenRecord) => day(lastUsedAt) },
-  { header: 'UPLOADED', cell: ({ limits }: TokenRecord) => uploadedText(limits?.used ?? null) },
-  { header: 'LEFT', cell: ({ limits }: TokenRecord) => leftText(limits) },
+  { header: 'ID', cell: ({ id }: ListedToken) => id },
+  { header: 'BUCKET', cell: ({ bucket }: ListedToken) => bucket ?? serviceMark },
+  { header: 'NAME', cell: ({ name }: ListedToken) => name || '-' },
+  { header: 'STATE', cell: (token: ListedToken & { readonly state: string }) => token.state },
+  { header: 'SCOPES', cell: ({ scopes }: ListedToken) => scopes.join(',') },
+  { header: 'CREATED', cell: ({ created_at: time }: ListedToken) => day(time) },
+  { header: 'EXPIRES', cell: ({ expires_at: time }: ListedToken) => day(time) },
+  { header: 'LAST USED', cell: ({ last_used_at: time }: ListedToken) => day(time) },
+  { header: 'UPLOADED', cell: ({ uploaded }: ListedToken) => uploadedText(uploaded) },
+  { header: 'LEFT', cell: ({ left }: ListedToken) => leftText(left) },
 ]
 
-const iso = (time: number | null) => (time === null ? null : new Date(time).toISOString())
-const day = (time: number | null) => iso(time)?.slice(0, 10) ?? 'never'
+const day = (time: string | null): string => time?.slice(0, 10) ?? 'never'
 
-const state = ({ revokedAt, expiresAt }: TokenRecord, now: number) =>
-  revokedAt !== null ? 'revoked' : expiresAt !== null && expiresAt <= now ? 'expired' : 'active'
+const state = ({ revoked_at: revoked, expires_at: expires }: ListedToken, now: number) =>
+  revoked !== null ? 'revoked' : expires !== null && Date.parse(expires) <= now ? 'expired' : 'active'
 
 const uploadedText = (used: Amount | null): string =>
   used === null ? '-' : `${formatCount(used.items, 'item')}, ${formatSize(used.bytes)}`
 
 /** Without what unfinished uploads have reserved. */
-function leftText(limits: TokenRecord['limits']): string {
-  if (limits === null) return '-'
-  const { items, bytes } = leftOf(limits, limits)
+function leftText(left: ListedToken['left']): string {
+  if (left === null) return '-'
   const texts = [
-    ...(items === null ? [] : [formatCount(items, 'item')]),
-    ...(bytes === null ? [] : [formatSize(bytes)]),
+    ...(left.items === null ? [] : [formatCount(left.items, 'item')]),
+    ...(left.bytes === null ? [] : [formatSize(left.bytes)]),
   ]
   return texts.length === 0 ? 'any' : texts.join(', ')
 }
 
-const toJson = (token: TokenRecord, now: number) => ({
+const toJson = (token: ListedToken, now: number) => ({
   id: token.id,
   bucket: token.bucket,
   name: token.name,
   state: state(token, now),
   scopes: token.scopes,
-  created_at: iso(token.createdAt),
-  expires_at: iso(token.expiresAt),
-  last_used_at: iso(token.lastUsedAt),
-  revoked_at: iso(token.revokedAt),
+  created_at: token.created_at,
+  expires_at: token.expires_at,
+  last_used_at: token.last_used_at,
+  revoked_at: token.revoked_at,
   note: token.note,
-  limits: token.limits && limitsObject(token.limits),
-  uploaded: token.limits?.used ?? null,
+  limits: token.limits,
+  uploaded: token.uploaded,
 })
 
-export const tokenRevoke: Command = {
+export const tokenRevoke = administrationCommand({
   help: `Usage: mediabucket token revoke ID|NAME [--bucket NAME]
 
 ID is the first column of \`mediabucket token list\` (tok_…, svc_… or usr_…). NAME is the name of an active token; it must be unique. Works
@@ -261,16 +257,15 @@ while the service is running.
 Options:
   --bucket NAME  Search only the tokens of this bucket.`,
 
-  async run(args, { config, report }) {
+  async run(args, context) {
     const { word, bucket } = readTokenArguments('token revoke', args)
-    const token = await withCatalog(config, async (catalog) => {
-      const found = await findToken(catalog, word, bucket, ({ revokedAt }) => revokedAt === null)
-      await catalog.revokeToken(found.id, Date.now())
-      return found
+    await withTokens(context, bucket, async (tokens) => {
+      const found = findToken(await tokens.list(), word, bucket, ({ revoked_at }) => revoked_at === null)
+      await tokens.revoke(found)
+      context.report(`Revoked the token ${tokenText(found)}.`)
     })
-    report(`Revoked the token ${tokenText(token)}.`)
   },
-}
+})
 
 export const tokenRestore: Command = {
   help: `Usage: mediabucket token restore ID|NAME [--bucket NAME]
@@ -285,7 +280,10 @@ Options:
   async run(args, { config, report }) {
     const { word, bucket } = readTokenArguments('token restore', args)
     const token = await withCatalog(config, async (catalog) => {
-      const found = await findToken(catalog, word, bucket, ({ revokedAt }) => revokedAt !== null)
+      if (bucket !== undefined && (await catalog.findBucketNamed(bucket)) === null)
+        throw unknownBucket(bucket)
+      const records = await catalog.listTokens(bucket)
+      const found = findToken(records, word, bucket, ({ revokedAt }) => revokedAt !== null)
       if (!isUserId(found.id))
         throw new CommandError(
           `${found.id} is a token, and stays revoked, because others may know it. Create a new one: mediabucket token create ${found.bucket === null ? `--service --scope ${found.scopes.join(',')}` : `--bucket ${found.bucket}`}`,
@@ -321,21 +319,22 @@ export function requireWord(command: string, [word, ...more]: readonly string[])
   return word
 }
 
-export const tokenText = ({ id, name, bucket }: TokenRecord): string =>
+/** What names a token, of a row or of a response. */
+type NamedToken = Pick<ListedToken, 'id' | 'name' | 'bucket'>
+
+export const tokenText = ({ id, name, bucket }: NamedToken): string =>
   `${id}${name === '' ? '' : ` "${name}"`} of ${ownerText(bucket)}`
 
 const ownerText = (bucket: string | null): string =>
   bucket === null ? 'the service' : `the bucket "${bucket}"`
 
 /** Finds a token by its id, else by its name: the one of the state, or the only one. Throws CommandError. */
-export async function findToken(
-  catalog: Pick<Catalog, 'listTokens' | 'findBucketNamed'>,
+export function findToken<Token extends NamedToken>(
+  tokens: readonly Token[],
   idOrName: string,
   bucket: string | undefined,
-  hasState: (token: TokenRecord) => boolean,
-): Promise<TokenRecord> {
-  if (bucket !== undefined && (await catalog.findBucketNamed(bucket)) === null) throw unknownBucket(bucket)
-  const tokens = await catalog.listTokens(bucket)
+  hasState: (token: Token) => boolean,
+): Token {
   const named = tokens.filter(({ name }) => name === idOrName)
   const active = named.filter(hasState)
   const matches = [tokens.filter(({ id }) => id === idOrName), active, named].find((all) => all.length > 0)
@@ -349,7 +348,7 @@ export async function findToken(
   return found
 }
 
-function ambiguousName(name: string, tokens: readonly TokenRecord[]): CommandError {
+function ambiguousName(name: string, tokens: readonly NamedToken[]): CommandError {
   const buckets = new Set(tokens.map(({ bucket }) => bucket))
   const remedy =
     buckets.size === tokens.length ? 'Pass --bucket NAME or one of the ids' : 'Pass one of the ids'

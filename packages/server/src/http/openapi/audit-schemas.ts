@@ -32,7 +32,7 @@ const AuditActor = closedObject('AuditActor', 'Who made a change, or read bytes.
   request_id: nullable(Type.String()),
 })
 
-export const AuditEventObject = closedObject('AuditEvent', 'An event of the audit log.', {
+const AuditEventObject = closedObject('AuditEvent', 'An event of the audit log.', {
   uid: Type.String({ description: 'Unique in its catalog.' }),
   time: time('When it happened.'),
   action,
