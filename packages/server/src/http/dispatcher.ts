@@ -97,15 +97,16 @@ export class Dispatcher {
     const match = fault === null ? this.#find(url) : nowhere
     const { params, query } = match
     const line = logRequest(request, response, { id, trace, route: match.path?.pattern ?? 'unknown' })
-    discardUnreadBody(request, response)
+    const sendsBody = hasBody(request)
+    if (sendsBody) discardUnreadBody(request, response)
     if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
     const exchange = { id, request, response, line, params, query }
-    if (fault === null) void this.#serve(exchange, match)
+    if (fault === null) void this.#serve(exchange, match, sendsBody)
     // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.
     else this.#sendProblem(exchange, fault, noHeaders)
   }
 
-  async #serve(exchange: Exchange, match: Match): Promise<void> {
+  async #serve(exchange: Exchange, match: Match, sendsBody: boolean): Promise<void> {
     const { request, response } = exchange
     const endpoint = match.path?.endpoints.get(request.method ?? '')
     const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
@@ -114,7 +115,7 @@ export class Dispatcher {
       if (reply !== null || endpoint === undefined) await parsed
       else {
         const { route } = endpoint
-        if (!route.readsBody && hasBody(request)) await discardBody(request, maxIgnoredBody)
+        if (sendsBody && !route.readsBody) await discardBody(request, maxIgnoredBody)
         reply = await route.handle(exchange)
       }
       // The route has sent the response itself.
