@@ -243,12 +243,22 @@ function copyOf(schema: unknown): Copy {
 
 function objectCopy(properties: Readonly<Record<string, unknown>>): Copy {
   const members = Object.entries(properties).map(([name, schema]) => [name, copyOf(schema)] as const)
+  const names = members.map(([name]) => name)
+  const isFlat = members.every(([, copy]) => copy === unchanged)
   return (value) => {
     if (!isRecord(value)) return value
+    // Most objects have the members of their schema, in its order, and need no copy.
+    if (isFlat && areEqual(Object.keys(value), names)) return value
     const copied: Record<string, unknown> = {}
     for (const [name, copy] of members) copied[name] = copy(value[name])
     return copied
   }
+}
+
+function areEqual(some: readonly string[], others: readonly string[]): boolean {
+  if (some.length !== others.length) return false
+  for (let index = 0; index < some.length; index += 1) if (some[index] !== others[index]) return false
+  return true
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -17,9 +17,11 @@ import {
 } from '../core/queries.ts'
 import type { TickQueue } from '../core/tasks.ts'
 import type { HttpContext } from '../http/context.ts'
+import { createSerializer } from '../http/dispatcher.ts'
 import { acceptsCoding, fingerprintOf, matchesWeakly, noStore, weightOf } from '../http/headers.ts'
 import { itemsText, ListTexts, listText } from '../http/list-texts.ts'
 import { ItemListQuery } from '../http/openapi/parameters.ts'
+import { ItemList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
 import type { BucketId, Grant, ItemDetails, TokenId } from '../storage/catalog/records.ts'
@@ -81,6 +83,7 @@ class ItemListHandler {
   readonly #http: HttpContext
   readonly #operations: ItemListOperations
   readonly #streams: ItemStreams
+  readonly #serialize = createSerializer({ schema: ItemList.properties.data })
   readonly #caching: Readonly<Record<string, string>>
   /** The settings that media objects depend on. */
   readonly #settings: object
@@ -170,9 +173,8 @@ class ItemListHandler {
     const { tickQueue, urls } = this.#http
     const { page } = query
     const pause = () => tickQueue.next(tokenId)
-    // Without a serializer, which copies each object: a test compares their texts.
     const textOf = (items: readonly ItemDetails[]) =>
-      itemsText(JSON.stringify(items.map((item) => mediaObjectOf(urls, item, signer))))
+      itemsText(this.#serialize(items.map((item) => mediaObjectOf(urls, item, signer))))
     if (page === undefined) {
       const list = new ListTexts(textOf, pause)
       const { state, next } = await this.#operations.listItems(bucketId, query, list)

@@ -35,7 +35,7 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     variants: null,
     variant_sizes: null,
   })
-  // Lists write media objects without this copy.
+  // They are written without a copy, because they have the members of the schema, in its order.
   const copied = createSerializer({ schema: MediaObject })
   const described = mediaObjectOf({ baseUrl: 'https://media.example', extensions: false }, item)
   expect(copied(described)).toBe(JSON.stringify(described))
