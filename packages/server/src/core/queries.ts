@@ -175,13 +175,18 @@ const searchAccepts = (text: unknown): Accepts => ({
     : { minimum: 1, maximum: maxSearchTerms, unit: 'words' }),
 })
 
+/** Checks by types that the query has every member, so that no filter is added that no parameter selects. */
+const allMembers = <Query extends ItemsQuery>(
+  query: Query & (keyof ItemsQuery extends keyof Query ? unknown : never),
+): ItemsQuery => query
+
 /** Parses query parameters as the router decodes them. Throws Fault `parameter-malformed` (docs/interface.md K3). */
 export function parseItemsQuery(values: Readonly<Record<string, unknown>>): ItemsQuery {
   const reader = createParameterReader(values)
   const { read } = reader
   // A problem names the parameters in the order in which they are read.
   const limit = readLimit(reader)
-  const order =
+  const order: Pick<ItemFilter, 'order' | 'by'> =
     sortOf[
       read<ListOrder>(
         'order',
@@ -190,10 +195,10 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
         (text) => listOrders.find((order) => order === text) ?? null,
       )
     ]
-  const query: ItemsQuery = {
+  const query = allMembers({
     limit,
     ...order,
-    ...('start_name' in values && { startName: readStartName(reader, 'by' in order ? order.by : null) }),
+    ...readStartName(reader, values, order.by),
     kind: read<ItemKind | null>(
       'kind',
       null,
@@ -207,7 +212,7 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
     ...readSelectedFiles(reader, values),
     ...readPageNumber(reader, values),
     after: readCursor(reader),
-  }
+  })
   reader.finish()
   return query
 }
@@ -281,8 +286,13 @@ function readSelectedLabels(
 const hashShape = /^[0-9a-f]{64}$/i
 
 /** Reads the key of the name at which a list by name begins (docs/interface.md K20). */
-const readStartName = ({ read }: ParameterReader, by: ItemFilter['by']): string | null =>
-  read<string | null>(
+function readStartName(
+  { read }: ParameterReader,
+  values: Readonly<Record<string, unknown>>,
+  by: ItemFilter['by'],
+): Pick<ItemFilter, 'startName'> {
+  if (!('start_name' in values)) return {}
+  const startName = read<string | null>(
     'start_name',
     null,
     {
@@ -291,6 +301,8 @@ const readStartName = ({ read }: ParameterReader, by: ItemFilter['by']): string 
     },
     (text) => (by === 'name' ? parseStartName(text) : null),
   )
+  return { startName }
+}
 
 /** Reads `sha256` and `path`. Left out of the query where they are missing, as they are in most requests. */
 function readSelectedFiles(

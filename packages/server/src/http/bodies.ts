@@ -254,9 +254,8 @@ export function handleExpectations(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
-/** After the response, discards the unread rest of the body for a few seconds, then closes the connection. */
+/** After the response to a request with a body, discards the unread rest of it for a few seconds, then closes the connection. */
 export function discardUnreadBody(request: IncomingMessage, response: ServerResponse): void {
-  if (!hasBody(request)) return
   // Before Node's own listener, which may close the connection.
   response.prependOnceListener('finish', () => {
     if (isUnread(request)) lingerOnClose(request)

@@ -8,22 +8,44 @@ import { problemResponse } from './problems.ts'
 // An import would load more: see core/node-http.ts.
 const { createServer } = process.getBuiltinModule('node:http')
 
-/** A connection, with its last response. */
+/** Learns when a connection is in use. */
+export interface ConnectionWatcher {
+  requestBegan(): void
+  responseEnded(): void
+}
+
+/** A connection of a server that refuses pipelining. */
 interface Connection {
+  /** Only until it has ended: it keeps the headers of its request, which an idle connection needs no longer. */
   response: ServerResponse | null
   /** Requests that were started. */
   requests: number
+  watcher: ConnectionWatcher | null
 }
 
 const connections = new WeakMap<Socket, Connection>()
 
-/** Only until the response has ended: it keeps the headers of its request, which an idle connection needs no longer. */
-function remember(connection: Connection, response: ServerResponse | null): void {
+/** Calls the watcher for each further request of the connection. */
+export function watchConnection(socket: Socket, watcher: ConnectionWatcher): void {
+  const connection = connections.get(socket)
+  if (connection !== undefined) connection.watcher = watcher
+}
+
+/** `response` is null for a request without one. */
+function beginResponse(connection: Connection, response: ServerResponse | null): void {
   connection.requests += 1
   connection.response = response
-  response?.once('finish', () => {
-    if (connection.response === response) connection.response = null
-  })
+  if (response === null) return
+  connection.watcher?.requestBegan()
+  response.on('close', endResponse)
+}
+
+/** One function for all responses, because a function for each of them is one more object. */
+function endResponse(this: ServerResponse): void {
+  const connection = connections.get(this.req.socket)
+  if (connection?.response !== this) return
+  connection.response = null
+  connection.watcher?.responseEnded()
 }
 
 /** The unfinished response of a connection of a server that refuses pipelining; null where there is none. */
@@ -82,23 +104,22 @@ export function refusePipelining(server: Server): void {
     started = response
   })
   server.on('connection', (socket: Socket) => {
-    const connection: Connection = { response: null, requests: 0 }
+    const connection: Connection = { response: null, requests: 0, watcher: null }
     connections.set(socket, connection)
-    interceptRequests(socket, (request, start) => {
-      // RFC 9112, section 9.6: process no request after the response that closes the connection.
-      if (!socket.writable) return pauseParsing
-      const response = unfinished(connection)
-      if (response === null) {
+    interceptRequests(socket, {
+      accepts(request) {
+        // RFC 9112, section 9.6: process no request after the response that closes the connection.
+        if (!socket.writable) return false
+        const response = unfinished(connection)
         // A CONNECT has no response.
         started = null
-        const result = start()
-        remember(connection, started)
-        return result
-      }
-      ignoreUpgrade(request)
-      socket.pause()
-      closeAfter(response, socket)
-      return pauseParsing
+        if (response === null) return true
+        ignoreUpgrade(request)
+        socket.pause()
+        closeAfter(response, socket)
+        return false
+      },
+      began: () => beginResponse(connection, started),
     })
   })
 }
@@ -135,17 +156,22 @@ const pausedCode = 'HPE_PAUSED'
 export const isParserPause = (error: { readonly code?: string }): boolean => error.code === pausedCode
 
 /**
- * Calls `intercept` for each request that Node's parser finds on a connection. `start` handles the request; with `pauseParsing` as the
- * result nothing more of the connection is parsed: llhttp takes the result as its error code. Without it, Node parses all requests
+ * Calls `accepts` for each request that Node's parser finds on a connection, and `began` after Node has begun to handle it. If it is not accepted,
+ * nothing more of the connection is parsed: llhttp takes the result as its error code. Without it, Node parses all requests
  * of one read, and 64 kB can hold 3,000 of them. Throws UnsupportedNodeError where Node has another parser.
  */
 function interceptRequests(
   socket: Socket,
-  intercept: (request: IncomingMessage, start: () => number) => number,
+  { accepts, began }: { readonly accepts: (request: IncomingMessage) => boolean; readonly began: () => void },
 ): void {
   const parser = parserOf(socket)
   const { onIncoming } = parser
-  parser.onIncoming = (request, keepAlive) => intercept(request, () => onIncoming(request, keepAlive))
+  parser.onIncoming = (request, keepAlive) => {
+    if (!accepts(request)) return pauseParsing
+    const result = onIncoming(request, keepAlive)
+    began()
+    return result
+  }
 }
 
 function parserOf(socket: Socket): Parser {
@@ -187,15 +213,14 @@ const isServersTurn = ({ headersSent, req }: ServerResponse): boolean =>
  * them and all idle ones, so that they do not delay a stop: Node's `closeIdleConnections` leaves the former open.
  */
 export function trackUnusedConnections(server: Server): { closeUnused(): void } {
-  const unused = new Set<Socket>()
+  const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
-    unused.add(socket)
-    socket.once('close', () => unused.delete(socket))
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
   })
-  server.on('request', ({ socket }: IncomingMessage) => unused.delete(socket))
   return {
     closeUnused() {
-      for (const socket of unused) socket.destroy()
+      for (const socket of open) if (connections.get(socket)?.requests === 0) socket.destroy()
       server.closeIdleConnections()
     },
   }

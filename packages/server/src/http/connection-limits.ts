@@ -1,7 +1,8 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
 import type { PeerCounts } from '../core/peer-counts.ts'
+import { type ConnectionWatcher, watchConnection } from './client-connections.ts'
 import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { ProbePlaces } from './probe-places.ts'
@@ -32,7 +33,7 @@ export function limitConnections(
   settings: ConnectionSettings,
   { addresses, metrics, log, baseUrl, peers }: ConnectionLimitsParts,
 ): void {
-  const idle = new IdleConnections(server)
+  const idle = new IdleConnections()
   const open = new OpenConnections(settings, peers)
   const places = new ProbePlaces(new Refuser(baseUrl, log, metrics))
   metrics.watchConnections(() => open.count() + places.count())
@@ -47,9 +48,11 @@ export function limitConnections(
       metrics.closedIdleConnections.inc()
       reason = open.refusalOf(address)
     }
-    if (reason === null) idle.add(socket, address ?? proxies, open.add(socket, address ?? proxies))
-    else if (!places.take(socket, address ?? proxies, reason)) return
+    const key = address ?? proxies
+    const release = reason === null ? open.add(socket, key) : null
+    if (reason !== null && !places.take(socket, key, reason)) return
     for (const listener of listeners) listener.call(server, socket)
+    if (release !== null) idle.add(socket, key, release)
   })
 }
 
@@ -120,63 +123,118 @@ function once(action: () => void): () => void {
   }
 }
 
-/** A connection without a request in progress. */
-interface IdleConnection {
-  readonly address: string
+/** A place in an order of connections. */
+interface Link {
+  readonly connection: WatchedConnection
+  previous: Link | null
+  next: Link | null
+}
+
+/** Connections in the order in which they became idle. A Set would be searched, and rebuilt now and then, for each request. */
+class IdleOrder {
+  #first: Link | null = null
+  #last: Link | null = null
+
+  get oldest(): WatchedConnection | null {
+    return this.#first?.connection ?? null
+  }
+
+  append(link: Link): void {
+    link.previous = this.#last
+    if (this.#last === null) this.#first = link
+    else this.#last.next = link
+    this.#last = link
+  }
+
+  remove(link: Link): void {
+    const { previous, next } = link
+    if (previous === null) this.#first = next
+    else previous.next = next
+    if (next === null) this.#last = previous
+    else next.previous = previous
+    link.previous = null
+    link.next = null
+  }
+}
+
+/** The idle connections of an address, and how many connections it has. */
+class AddressConnections extends IdleOrder {
+  open = 0
+}
+
+/** A connection, which is in two orders while no request is in progress. */
+class WatchedConnection implements ConnectionWatcher {
+  readonly socket: Socket
   /** Counts the connection as closed. */
   readonly release: () => void
-  /** The bytes that it had received when it became idle: more of them are the beginning of a request. */
-  bytesRead: number
+  readonly #all: IdleOrder
+  readonly #ofAddress: IdleOrder
+  readonly #inAll: Link = { connection: this, previous: null, next: null }
+  readonly #inAddress: Link = { connection: this, previous: null, next: null }
+  #isIdle = false
+  /** The bytes that it had received when it became idle. */
+  #bytesRead = 0
+
+  constructor(socket: Socket, release: () => void, all: IdleOrder, ofAddress: IdleOrder) {
+    this.socket = socket
+    this.release = release
+    this.#all = all
+    this.#ofAddress = ofAddress
+    this.responseEnded()
+  }
+
+  /** Whether it has received the beginning of a request since it became idle. */
+  get hasBegun(): boolean {
+    return this.socket.bytesRead > this.#bytesRead
+  }
+
+  requestBegan(): void {
+    if (!this.#isIdle) return
+    this.#isIdle = false
+    this.#all.remove(this.#inAll)
+    this.#ofAddress.remove(this.#inAddress)
+  }
+
+  responseEnded(): void {
+    if (this.#isIdle || this.socket.destroyed) return
+    this.#isIdle = true
+    this.#bytesRead = this.socket.bytesRead
+    this.#all.append(this.#inAll)
+    this.#ofAddress.append(this.#inAddress)
+  }
 }
 
 /** Knows which connections have no request in progress, in the order in which they were last used. */
 class IdleConnections {
-  readonly #known = new WeakMap<Socket, IdleConnection>()
-  readonly #idle = new Set<Socket>()
-  readonly #byAddress = new Map<string, Set<Socket>>()
-
-  constructor(server: Server) {
-    server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-      this.#remove(socket)
-      response.once('close', () => this.#insert(socket))
-    })
-  }
+  readonly #all = new IdleOrder()
+  readonly #byAddress = new Map<string, AddressConnections>()
 
   /** `release` counts the connection as closed. */
   add(socket: Socket, address: string, release: () => void): void {
-    this.#known.set(socket, { address, release, bytesRead: 0 })
-    this.#insert(socket)
-    socket.once('close', () => this.#remove(socket))
+    const same = this.#byAddress.get(address) ?? new AddressConnections()
+    this.#byAddress.set(address, same)
+    same.open += 1
+    const connection = new WatchedConnection(socket, release, this.#all, same)
+    watchConnection(socket, connection)
+    socket.once('close', () => {
+      connection.requestBegan()
+      same.open -= 1
+      if (same.open === 0) this.#byAddress.delete(address)
+    })
   }
 
   /** Closes the one that has been idle for longest, of all or of an address; false if there is none. */
   closeOldest(address: string | null): boolean {
-    for (const socket of (address === null ? this.#idle : this.#byAddress.get(address)) ?? []) {
-      const connection = this.#known.get(socket)
-      this.#remove(socket)
+    const order = address === null ? this.#all : this.#byAddress.get(address)
+    for (;;) {
+      const connection = order?.oldest ?? null
+      if (connection === null) return false
+      connection.requestBegan()
       // The head of its next request is arriving. It is idle again after the response.
-      if (connection === undefined || socket.bytesRead > connection.bytesRead) continue
+      if (connection.hasBegun) continue
       connection.release()
-      socket.destroy()
+      connection.socket.destroy()
       return true
     }
-    return false
-  }
-
-  #remove(socket: Socket): void {
-    if (!this.#idle.delete(socket)) return
-    const address = this.#known.get(socket)?.address ?? ''
-    const same = this.#byAddress.get(address)
-    same?.delete(socket)
-    if (same?.size === 0) this.#byAddress.delete(address)
-  }
-
-  #insert(socket: Socket): void {
-    const connection = this.#known.get(socket)
-    if (connection === undefined || socket.destroyed) return
-    connection.bytesRead = socket.bytesRead
-    this.#idle.add(socket)
-    const same = this.#byAddress.get(connection.address) ?? new Set()
-    this.#byAddress.set(connection.address, same.add(socket))
   }
 }

@@ -100,15 +100,21 @@ export class Dispatcher {
     const kind = endpoint?.route.kind ?? 'other'
     const route = match.path?.pattern ?? 'unknown'
     const line = logRequest(request, response, { id, trace, route, kind })
-    discardUnreadBody(request, response)
+    const sendsBody = hasBody(request)
+    if (sendsBody) discardUnreadBody(request, response)
     if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
     const exchange = { id, request, response, line, params, query }
-    if (fault === null) void this.#serve(exchange, match, endpoint)
+    if (fault === null) void this.#serve(exchange, match, endpoint, sendsBody)
     // At once: the parser may find the framing invalid in the same read, and that refusal closes the connection.
     else this.#sendProblem(exchange, fault, noHeaders)
   }
 
-  async #serve(exchange: Exchange, match: Match, endpoint: Endpoint | undefined): Promise<void> {
+  async #serve(
+    exchange: Exchange,
+    match: Match,
+    endpoint: Endpoint | undefined,
+    sendsBody: boolean,
+  ): Promise<void> {
     const { request, response } = exchange
     const more = (endpoint ? endpoint.route.headers : match.path?.optionsHeaders) ?? noHeaders
     try {
@@ -116,7 +122,7 @@ export class Dispatcher {
       if (reply !== null || endpoint === undefined) await parsed
       else {
         const { route } = endpoint
-        if (!route.readsBody && hasBody(request)) await discardBody(request, maxIgnoredBody)
+        if (sendsBody && !route.readsBody) await discardBody(request, maxIgnoredBody)
         reply = await route.handle(exchange)
       }
       // The route has sent the response itself.
@@ -244,12 +250,22 @@ function copyOf(schema: unknown): Copy {
 
 function objectCopy(properties: Readonly<Record<string, unknown>>): Copy {
   const members = Object.entries(properties).map(([name, schema]) => [name, copyOf(schema)] as const)
+  const names = members.map(([name]) => name)
+  const isFlat = members.every(([, copy]) => copy === unchanged)
   return (value) => {
     if (!isRecord(value)) return value
+    // Most objects have the members of their schema, in its order, and need no copy.
+    if (isFlat && areEqual(Object.keys(value), names)) return value
     const copied: Record<string, unknown> = {}
     for (const [name, copy] of members) copied[name] = copy(value[name])
     return copied
   }
+}
+
+function areEqual(some: readonly string[], others: readonly string[]): boolean {
+  if (some.length !== others.length) return false
+  for (let index = 0; index < some.length; index += 1) if (some[index] !== others[index]) return false
+  return true
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

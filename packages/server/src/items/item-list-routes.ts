@@ -117,7 +117,7 @@ class ItemListHandler {
     const acceptsGzip = acceptsCoding(headers['accept-encoding'], 'gzip')
 
     // If a tag has the current state, the list is not read. `*` matches any state, so it is compared with the list below.
-    if (ifNoneMatch !== '*') {
+    if (ifNoneMatch !== '' && ifNoneMatch !== '*') {
       const { identity, gzip } = this.#entityTags(bucketId, listState(grant), query, signer)
       const tags = acceptsGzip ? [identity, gzip] : [identity]
       const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))

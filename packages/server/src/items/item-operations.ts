@@ -136,6 +136,10 @@ function formatTaken(time: number, offset: number | null): string {
   return `${clock}${offset < 0 ? '-' : '+'}${digits.join(':')}`
 }
 
+/** Without a copy of the bytes. */
+const hexOf = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('hex')
+
 /** A new item has no texts except its name. With `signer`, the URLs are signed. */
 export function mediaObjectOf(
   urls: UrlSettings,
@@ -151,7 +155,7 @@ export function mediaObjectOf(
     filename: item.filename,
     content_type: item.contentType,
     size: item.size,
-    sha256: Buffer.from(item.sha256).toString('hex'),
+    sha256: hexOf(item.sha256),
     created_at: formatTimestamp(item.createdAt),
     taken_at: item.takenAt == null ? null : formatTaken(item.takenAt, item.takenOffset ?? null),
     expires_at: item.expiresAt == null ? null : formatTimestamp(item.expiresAt),

@@ -160,10 +160,23 @@ function describeItem(urls: UrlSettings, item: ItemDetails, signer: LinkSigner |
 const matchesState = (ifMatch: string, stateTag: string): boolean =>
   matchesStrongly(ifMatch.replace(/"([\w-]{43})\.[a-z0-9.]+"/g, '"$1"'), stateTag)
 
-const editMembers = ['filename', 'alt_text', 'caption', 'labels'] as const
+/** The member of the body of each field that can be changed. */
+const editedMembers = {
+  filename: 'filename',
+  altText: 'alt_text',
+  caption: 'caption',
+  labels: 'labels',
+} as const satisfies Record<keyof ItemEdit, string>
+
+const editMembers = Object.values(editedMembers)
 
 /** Reads the members of a merge patch; null removes a text. Throws Fault `json-malformed`. */
-function readEdit({ filename, alt_text, caption, labels }: Readonly<Record<string, unknown>>): ItemEdit {
+function readEdit({
+  filename,
+  alt_text,
+  caption,
+  labels,
+}: Readonly<Record<(typeof editMembers)[number], unknown>>): ItemEdit {
   const faults: ParameterFault[] = []
   const read = (
     parameter: string,
@@ -187,7 +200,7 @@ function readEdit({ filename, alt_text, caption, labels }: Readonly<Record<strin
       },
       (text) => (isText(text, limit) ? text : null),
     )
-  const edit = {
+  const edit: { readonly [Field in keyof ItemEdit]-?: ItemEdit[Field] | undefined } = {
     filename: read(
       'filename',
       filename,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/faults.ts'
-import { Dispatcher } from '../../src/http/dispatcher.ts'
+import { createSerializer, Dispatcher } from '../../src/http/dispatcher.ts'
 import { emptyLine } from '../../src/http/request-log.ts'
 import { route } from '../../src/http/route.ts'
 import { exchange } from './exchange.ts'
@@ -30,4 +30,23 @@ test('P1 a source that ends early before the response has begun is reported, alt
   )
   expect(received).toMatch(/^HTTP\/1\.1 500 /)
   expect(reported).toEqual([error])
+})
+
+test.each([
+  ['equal', { id: 'a', size: 1 }, '{"id":"a","size":1}'],
+  ['in another order', { size: 1, id: 'a' }, '{"id":"a","size":1}'],
+  ['with a further member', { id: 'a', size: 1, secret: 'b' }, '{"id":"a","size":1}'],
+  ['with another member', { id: 'a', secret: 'b' }, '{"id":"a"}'],
+  [
+    'in a list',
+    [
+      { id: 'a', size: 1 },
+      { id: 'b', size: 2, secret: 'c' },
+    ],
+    '[{"id":"a","size":1},{"id":"b","size":2}]',
+  ],
+])('only the members of the schema are sent, in its order: objects %s', (_, value, text) => {
+  const properties = { id: { type: 'string' }, size: { type: 'number' } }
+  const schema = Array.isArray(value) ? { type: 'array', items: { properties } } : { properties }
+  expect(createSerializer({ schema })(value)).toBe(text)
 })

@@ -10,6 +10,11 @@ test.each([
   ],
   ['types are left out', 'SELECT sum(size)::int8, -$1::int8', 'SELECT sum(size), -?1'],
   [
+    'a limit is not a parameter alone',
+    'ORDER BY seq LIMIT $13 OFFSET $2',
+    'ORDER BY seq LIMIT ?13 + 0 OFFSET ?2',
+  ],
+  [
     'rows are not locked',
     'WITH a AS (SELECT 1 FROM b FOR UPDATE) SELECT 1 FROM a FOR NO KEY UPDATE',
     'WITH a AS (SELECT 1 FROM b) SELECT 1 FROM a',

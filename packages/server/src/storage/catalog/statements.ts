@@ -124,13 +124,15 @@ export const databaseTime: Readonly<Record<EngineName, string>> = {
 
 /**
  * The same statement for SQLite: other names of parameters, JSON for lists, and no types. A transaction that writes has locked the whole
- * database, so that no row needs a lock.
+ * database, so that no row needs a lock. A limit is an expression, because SQLite plans for the value of a parameter, and so prepares the
+ * statement again each time.
  */
 export const sqliteText = (text: string): string =>
   text
     .replaceAll(/= ANY \((\$\d+)(?:::\w+\[\])?\)/g, 'IN (SELECT value FROM json_each($1))')
     .replaceAll(/::\w+(?:\[\])?/g, '')
     .replaceAll(/\$(\d)/g, '?$1')
+    .replaceAll(/\bLIMIT (\?\d+)/g, 'LIMIT $1 + 0')
     .replaceAll(/\s+FOR (?:UPDATE|NO KEY UPDATE|KEY SHARE)\b/g, '')
 
 /** One row as an array, in the order of the selected columns. */

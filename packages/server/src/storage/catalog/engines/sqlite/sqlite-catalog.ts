@@ -219,7 +219,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     db.prepare(`SELECT ${pageItem} FROM items WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')}
     ORDER BY seq LIMIT ${pageSize} OFFSET ?4`)
   const positionedRows = db.prepare(`SELECT ${itemColumns} FROM items
-    WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')} ORDER BY seq LIMIT ?5 OFFSET ?4`)
+    WHERE bucket_id = ?1 AND seq >= ?2 AND ${isLive('?3')} ORDER BY seq LIMIT ?5 + 0 OFFSET ?4`)
   const item = db.prepare(`SELECT ${placedItemColumns} FROM items WHERE id = ?`)
   const bucket = db.prepare(
     `SELECT ${bucketColumns}, ${expiredOfBucket('sqlite', '?2')} FROM buckets WHERE id = ?1`,

@@ -24,7 +24,7 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
   const names = prepareNames(db)
   const itemTable = prepareItemTable(db, ranks, names)
   const quotas = prepareQuotas(db)
-  const oldest = db.prepare('SELECT seq FROM items WHERE bucket_id = ? ORDER BY seq LIMIT ?')
+  const oldest = db.prepare('SELECT seq FROM items WHERE bucket_id = ? ORDER BY seq LIMIT ? + 0')
 
   const run = createRun(db, {
     record: prepareRecordEvents(db),

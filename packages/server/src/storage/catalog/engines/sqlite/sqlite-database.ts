@@ -302,15 +302,15 @@ function releaseBallast(directory: string): boolean {
   return true
 }
 
-/** Free bytes on the catalog's disk. */
+/** Free bytes on the disk of a directory. */
 function freeBytes(directory: string): number {
-  const { bsize, bavail } = statfsSync(catalogDirectory(directory))
+  const { bsize, bavail } = statfsSync(directory)
   return bavail * bsize
 }
 
 /** True if the catalog's disk has less free space than a start needs. */
 function isDiskFull(directory: string): boolean {
-  return freeBytes(directory) < neededToOpen
+  return freeBytes(catalogDirectory(directory)) < neededToOpen
 }
 
 /** Removes the ballast if the disk has too little space to open the catalog. */
@@ -366,6 +366,7 @@ export function limitLogSize(db: DatabaseSync): void {
   const path = db.location()
   if (path === null) return
   try {
+    // SQLite has resolved the links of its location.
     if (freeBytes(dirname(path)) < lowSpace && logSize(path) > maxLogSize) truncateLog(db)
   } catch {
     // An unreadable amount of free space must not end the writer.
