@@ -56,7 +56,7 @@ const row = (
 
 /** Processes killed at random moments. */
 export const randomKills: readonly FaultRow[] = [
-  row('U2, R6, M2', killDuringUploads, 3, 100),
+  row('U2, R6, M2, US2', killDuringUploads, 3, 100),
   row('FE1, FE2, FE5', feedDuringKills, 3, 50),
   row('FE1, FE2, FE5', feedDuringDatabaseKills, 1, 50),
   row('BK5, BK7, BK10, BK11', killDuringBuckets, 3, 100),
@@ -68,7 +68,7 @@ export const randomKills: readonly FaultRow[] = [
 export const kills: readonly FaultRow[] = [
   row('U2, R6, M2', killAtSteps, 2, 60),
   row('M2, R6', killAtStart, 1, 5),
-  row('S8', killInARow, 2, 100),
+  row('S8, US2, US8', killInARow, 2, 100),
   row('M2', killDuringDeletes, 1, 25),
   row('F7, F8', killUpkeep, 2, 100),
   row('O11', killWorkers, 1, 25),
@@ -103,7 +103,7 @@ export const clusterFaults: readonly FaultRow[] = [
   row('U2, R6, M2', killedServers, 1, 25),
   row('O11', killedWorker, 1, 25),
   row('I2, K17', killSyncsOnPostgresAndS3, 5, 25),
-  row('U2, R6, M2', killDuringUploadsOnPostgres, 3, 100),
+  row('U2, R6, M2, US2', killDuringUploadsOnPostgres, 3, 100),
   row('U2, R6, M2', killDuringUploadsOnS3, 3, 100),
   row('U2, R6, M2', killDuringUploadsOnPostgresAndS3, 3, 100),
 ]

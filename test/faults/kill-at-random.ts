@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { usePostgres, useS3 } from '../harness/database.ts'
 import { checkAuditLog, checkCleared, checkLeftovers } from './check-leftovers.ts'
+import { watchUsage } from './check-usage.ts'
 import { type Clients, createClients } from './clients.ts'
 import { type Fault, onEngines, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
@@ -13,6 +14,9 @@ const roundsEach = 10
 const longest = 400
 
 const atOnce = 6
+
+/** Downloads are in the audit log, with which the usage is compared. */
+const audited = { MEDIABUCKET_AUDIT: 'all' }
 
 interface Killed {
   /** Completes before the work starts. */
@@ -29,7 +33,7 @@ async function onOneDirectory(
   await using instances = await openInstances()
   const ledger = createLedger()
   const clients = createClients(ledger)
-  let instance = await instances.start()
+  let instance = await instances.start(audited)
   // On a busy machine, the service can be killed in each round before it acknowledges an upload.
   await clients.raw(instance)
   for (let round = 0; round < rounds; round += 1) {
@@ -38,17 +42,21 @@ async function onOneDirectory(
     await setTimeout(ledger.random(longest))
     await instance.server.kill()
     await working
-    instance = await instances.start()
+    instance = await instances.start(audited)
     // A start removes the files of interrupted uploads.
     await checkCleared(instances.directory, ['tmp'], ledger)
     await ledger.check(instance, 'new')
     ledger.tally.rounds += 1
     onRound()
   }
+  await instance.server.kill()
+  const checkUsage = await watchUsage(instances.directory, ledger)
+  instance = await instances.start(audited)
   await clients.resumeAll(instance)
   await ledger.check(instance)
   await instance.server.stop()
   await checkAuditLog(instances.directory, ledger)
+  await checkUsage()
   await checkLeftovers(instances.directory, ledger)
   return ledger
 }

@@ -3,10 +3,12 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { bucketWith } from '../harness/bucket.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
-import type { SharedServer } from '../harness/server.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
+import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 
 let server: SharedServer
@@ -56,7 +58,7 @@ const upload = (authorization: string, body: string, headers: Readonly<Record<st
 
 const newBucket = {
   ...{ items: 0, bytes: 0, reserved_items: 0, reserved_bytes: 0, trash_items: 0, trash_bytes: 0 },
-  ...{ max_items: null, max_bytes: null, trash_days: 0, item_days: null },
+  ...{ max_items: null, max_bytes: null, max_file_size: null, types: null, trash_days: 0, item_days: null },
   ...{ private: false, signed_pages: false, remove_metadata: false, keep_taken_at: true },
   created_at: expect.any(String),
 }
@@ -106,6 +108,9 @@ test('BK4 a bucket without settings and token has the defaults; names and member
     [{ name: `${name}/trash` }, 'name'],
     [{ name: randomUUID(), max_items: -1 }, 'max_items'],
     [{ name: randomUUID(), max_bytes: 1.5 }, 'max_bytes'],
+    [{ name: randomUUID(), max_file_size: 0 }, 'max_file_size'],
+    [{ name: randomUUID(), types: [] }, 'types'],
+    [{ name: randomUUID(), types: ['image'] }, 'types'],
     [{ name: randomUUID(), trash_days: '1' }, 'trash_days'],
     [{ name: randomUUID(), item_days: 0 }, 'item_days'],
     [{ name: randomUUID(), private: 1 }, 'private'],
@@ -282,6 +287,77 @@ test('BK8 members that are left out stay as they are, and null removes a limit',
   expect(await patch({ name: 'other' })).toMatchObject({ status: 400, code: 'json-malformed' })
 })
 
+const png = Buffer.concat([Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'), Buffer.alloc(50)])
+
+test('BK13 every way to upload obeys the largest file and the types of the bucket', async () => {
+  const { name, authorization } = await createdBucket({
+    max_file_size: 100,
+    types: ['image/*', 'text/plain'],
+  })
+  const tus = tusOf(server, authorization)
+  const form = (body: Uint8Array<ArrayBuffer>) => {
+    const data = new FormData()
+    data.append('file', new Blob(['x'], { type: 'text/plain' }), 'x.txt')
+    data.append('file', new Blob([body]), 'y.bin')
+    return server.request('/api/media', { method: 'POST', body: data, headers: { authorization } })
+  }
+  const resumable = async (body: Uint8Array<ArrayBuffer>, extra: Record<string, string>) => {
+    const created = await tus.send('POST', '/api/uploads', extra)
+    if (created.status !== 201) return created
+    const path = new URL(created.headers.get('location') ?? '').pathname
+    return await tus.sendChunk(
+      path,
+      0,
+      body,
+      extra['upload-length'] ? {} : { 'upload-length': `${body.length}` },
+    )
+  }
+  const ways = {
+    raw: (body: Uint8Array<ArrayBuffer>) =>
+      server.request('/api/media', { method: 'POST', body, headers: { authorization } }),
+    'raw with a key': (body: Uint8Array<ArrayBuffer>) =>
+      server.request('/api/media', {
+        ...{ method: 'POST', body, headers: { authorization, 'idempotency-key': randomUUID() } },
+      }),
+    form: (body: Uint8Array<ArrayBuffer>) => form(body),
+    resumable: (body: Uint8Array<ArrayBuffer>) => resumable(body, { 'upload-length': `${body.length}` }),
+    'resumable of unknown length': (body: Uint8Array<ArrayBuffer>) =>
+      resumable(body, { 'upload-defer-length': '1' }),
+  }
+  const [large, other] = [Buffer.concat([png, Buffer.alloc(60)]), Buffer.from('%PDF-1.7\n')]
+  for (const [way, send] of Object.entries(ways)) {
+    expect([201, 204], way).toContain((await send(png)).status)
+    const tooLarge = await expectProblem(await send(large), 413, 'file-too-large')
+    expect(tooLarge, way).toMatchObject({ errors: [{ parameter: 'max_file_size', maximum: 100 }] })
+    const refused = await expectProblem(await send(other), 415, 'type-refused')
+    expect(refused, way).toMatchObject({
+      errors: [{ parameter: 'types', accepted: ['image/*', 'text/plain'] }],
+    })
+  }
+  const count = async () => Object(await (await manage(`/api/buckets/${name}`)).json())
+  expect(await count()).toMatchObject({ items: 6, max_file_size: 100, types: ['image/*', 'text/plain'] })
+
+  // The limits of a token hold too.
+  const grant = await makeManager('tokens:manage', 'media:write')
+  const body = { scopes: ['media:write'], limits: { max_file_size: 80, types: ['text/*'] } }
+  const granted = await sendJson('POST', `/api/buckets/${name}/tokens`, body, {}, grant)
+  const limited = `Bearer ${Object(await granted.json()).token}`
+  expect((await upload(limited, 'text')).status).toBe(201)
+  await expectProblem(await upload(limited, 'x'.repeat(90)), 413, 'file-too-large')
+  await sendJson('PATCH', `/api/buckets/${name}`, { types: ['image/png'], max_file_size: 10 })
+  await expectProblem(await upload(limited, 'text'), 415, 'type-refused')
+  await expectProblem(await upload(limited, 'x'.repeat(20)), 413, 'file-too-large')
+
+  // What has begun obeys later limits too.
+  await sendJson('PATCH', `/api/buckets/${name}`, { types: null, max_file_size: null })
+  const path = await tus.createWithLength(200)
+  await tus.sendChunk(path, 0, 'x'.repeat(5))
+  await sendJson('PATCH', `/api/buckets/${name}`, { max_file_size: 10 })
+  await expectProblem(await tus.sendChunk(path, 5, 'x'.repeat(195)), 413, 'file-too-large')
+  await sendJson('PATCH', `/api/buckets/${name}`, { types: null, max_file_size: null })
+  expect((await upload(authorization, 'x'.repeat(200))).status).toBe(201)
+})
+
 test('BK10 a bucket with items is deleted only on request, and then gone at once for everybody', async () => {
   const { name, authorization } = await createdBucket({ trash_days: 1 })
   const large = 'x'.repeat(200_000)
@@ -303,7 +379,8 @@ test('BK10 a bucket with items is deleted only on request, and then gone at once
 
   expect((await server.request(path)).status).toBe(404)
   expect((await server.request(new URL(url).pathname)).status).toBe(404)
-  await expectProblem(await upload(authorization, 'x'), 401, 'token-revoked')
+  // Its row may be removed already.
+  expect((await upload(authorization, 'x')).status).toBe(401)
   await expectProblem(await manage(`/api/buckets/${name}`), 404, 'bucket-unknown')
   await expectProblem(await remove('?items=delete'), 404, 'bucket-unknown')
   const listed = Object(await (await manage(`/api/buckets?name=${name}`)).json())
@@ -328,6 +405,45 @@ test('BK10 a bucket whose items were deleted is deleted without further conditio
   const { id } = item.data?.[0] ?? item
   await server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization } })
   expect((await manage(`/api/buckets/${name}`, { method: 'DELETE' })).status).toBe(204)
+})
+
+test('BK9 changes of buckets are events with the service token as actor, and a read-only service refuses them', async () => {
+  await using directory = await temporaryDirectory()
+  await using audited = await startServer({ MEDIABUCKET_AUDIT: 'changes' }, directory.path)
+  const { authorization, id } = await makeToken(
+    audited,
+    ...['--service', '--scope', 'buckets:manage,tokens:manage,media:read'],
+  )
+  const send = (at: SharedServer, method: string, path: string, body?: object) =>
+    at.request(`/api/buckets${path}`, {
+      method,
+      headers: { authorization, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  const changes: readonly (readonly [method: string, path: string, body?: object])[] = [
+    ['POST', '', { name: 'audited', max_items: 5, token: { scopes: ['media:write'], name: 'app' } }],
+    ['PATCH', '/audited', { types: ['image/*'], trash_days: 2 }],
+    ['PATCH', '/audited', { trash_days: 2 }],
+    ['POST', '/audited/tokens', { scopes: ['media:read'] }],
+    ['DELETE', '/audited'],
+  ]
+  for (const [method, path, body] of changes)
+    expect((await send(audited, method, path, body)).status).toBeLessThan(300)
+  const { stdout } = await audited.command('audit', '--json')
+  const events = stdout
+    .split('\n')
+    .filter((line) => line.includes(id) && !line.includes('"target":"' + id))
+    .map((line) => /"event_code":"([\w-]+)"/.exec(line)?.[1])
+  expect(events.slice(-5)).toEqual([
+    ...['bucket-create', 'token-create', 'bucket-set', 'token-create', 'bucket-delete'],
+  ])
+  expect(stdout).toContain('image/*')
+  expect(stdout).not.toMatch(/mbk[ts]_/)
+  await audited.stop()
+  await using readOnly = await startServer({ MEDIABUCKET_READ_ONLY: 'on' }, directory.path)
+  for (const [method, path, body] of changes)
+    await expectProblem(await send(readOnly, method, path, body), 503, 'read-only')
+  expect((await send(readOnly, 'GET', '')).status).toBe(200)
 })
 
 test('BK12 a service token creates tokens of a bucket with scopes that it has', async () => {

@@ -28,6 +28,8 @@ const Bucket = Type.Object(
     signed_pages: Type.Boolean(),
     remove_metadata: Type.Boolean(),
     keep_taken_at: Type.Boolean(),
+    max_file_size: CountOrNull,
+    types: Type.Null(),
     item_days: CountOrNull,
     usage_today: Type.Optional(Type.Object({ items: Type.Integer(), bytes: Type.Integer() })),
   },
@@ -191,7 +193,7 @@ describe('Q3 the bucket', () => {
         item_days: null,
       },
     }
-    const limits = { max_items: null, max_bytes: null, ...trash }
+    const limits = { max_items: null, max_bytes: null, max_file_size: null, types: null, ...trash }
     const reserved = { reserved_items: 0, reserved_bytes: 0 }
     expect(await bucket.state()).toEqual({
       ...{ name: bucket.name, items: 0, bytes: 0, ...reserved, ...limits },

@@ -1,7 +1,18 @@
 import type { CallOptions } from './client-options.ts'
 import { sendJson } from './json.ts'
 import type { SendSettings } from './send.ts'
-import { type Check, count, countOrNull, flag, objectOf, optional, parse, text } from './shape.ts'
+import {
+  arrayOf,
+  type Check,
+  count,
+  countOrNull,
+  flag,
+  objectOf,
+  optional,
+  orNull,
+  parse,
+  text,
+} from './shape.ts'
 import type { Endpoints } from './urls.ts'
 import { type Usage, usageShape } from './usage.ts'
 
@@ -17,6 +28,9 @@ export interface Bucket {
   /** Null where there is no limit. */
   readonly max_items: number | null
   readonly max_bytes: number | null
+  /** The limit of a file in bytes, and the types that files may have; null for none. Earlier versions of the service do not send these members. */
+  readonly max_file_size?: number | null | undefined
+  readonly types?: readonly string[] | null | undefined
   /** Days for which deleted items can be restored; 0 without a trash. Earlier versions of the service do not send these members. */
   readonly trash_days?: number | undefined
   /** Items in the trash, in addition to `items`, and their bytes, which `bytes` includes. */
@@ -44,6 +58,8 @@ export const bucketMembers = {
   reserved_bytes: count,
   max_items: countOrNull,
   max_bytes: countOrNull,
+  max_file_size: optional(countOrNull),
+  types: optional(orNull(arrayOf(text))),
   trash_days: optional(count),
   trash_items: optional(count),
   trash_bytes: optional(count),

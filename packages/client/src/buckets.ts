@@ -23,6 +23,10 @@ export interface BucketSettings {
   /** Null for no limit. */
   readonly max_items?: number | null | undefined
   readonly max_bytes?: number | null | undefined
+  /** Of a file. */
+  readonly max_file_size?: number | null | undefined
+  /** Those that files may have, such as `image/png` or `image/*`; null for all. */
+  readonly types?: readonly string[] | null | undefined
   /** Days for which deleted items can be restored; null for no trash. */
   readonly trash_days?: number | null | undefined
   /** Days after which new items expire; null if they do not. */

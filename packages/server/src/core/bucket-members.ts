@@ -1,12 +1,21 @@
 import type { BucketSettings } from './bucket-settings.ts'
 import type { ParameterFault } from './faults.ts'
 import type { JsonObject } from './json.ts'
-import type { Amount } from './quotas.ts'
+import { type Amount, isTypes, storedTypesOf, typesRule } from './quotas.ts'
 import { maxDays } from './times.ts'
 
 /** The members of JSON objects with the settings of a bucket (docs/interface.md BK4). */
 export const settingNames = [
-  ...(['max_items', 'max_bytes', 'trash_days', 'item_days', 'private', 'signed_pages'] as const),
+  ...([
+    'max_items',
+    'max_bytes',
+    'max_file_size',
+    'types',
+    'trash_days',
+    'item_days',
+    'private',
+    'signed_pages',
+  ] as const),
   ...(['remove_metadata', 'keep_taken_at'] as const),
 ] as const
 
@@ -24,6 +33,8 @@ type SettingName = (typeof settingNames)[number]
 const settingMembers = (settings: BucketSettings) => ({
   max_items: settings.maxItems,
   max_bytes: settings.maxBytes,
+  max_file_size: settings.maxFileSize,
+  types: settings.types,
   trash_days: settings.trashDays,
   private: settings.isPrivate,
   signed_pages: settings.signedPages,
@@ -79,6 +90,10 @@ export function readSettingMembers(object: JsonObject, faults: ParameterFault[])
       ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, unit },
     })
   const flag = (name: SettingName) => member(name, isFlag, { detail: 'true or false.' })
+  const types = member('types', isTypesOrNull, {
+    ...typesRule,
+    detail: `${typesRule.detail} Null for all types.`,
+  })
   const trashDays = member('trash_days', isTrashDays, {
     detail: `A whole number from 0 to ${maxDays}, or null, for no trash.`,
     ...{ minimum: 0, maximum: maxDays, unit: 'days' },
@@ -86,6 +101,11 @@ export function readSettingMembers(object: JsonObject, faults: ParameterFault[])
   const found = {
     maxItems: limit('max_items', 'items'),
     maxBytes: limit('max_bytes', 'bytes'),
+    maxFileSize: member('max_file_size', isFileSize, {
+      detail: 'A whole number from 1, or null for the limit of the service.',
+      ...{ minimum: 1, unit: 'bytes' },
+    }),
+    types: types && storedTypesOf(types),
     trashDays: trashDays === null ? 0 : trashDays,
     itemDays: member('item_days', isItemDays, {
       detail: `A whole number from 1 to ${maxDays}, or null for items that do not expire.`,
@@ -117,6 +137,9 @@ const isWhole = (value: unknown, least: number, most: number): value is number =
 
 const isLimit = (value: unknown): value is number | null =>
   value === null || isWhole(value, 0, Number.MAX_SAFE_INTEGER)
+const isFileSize = (value: unknown): value is number | null =>
+  value === null || isWhole(value, 1, Number.MAX_SAFE_INTEGER)
+const isTypesOrNull = (value: unknown): value is readonly string[] | null => value === null || isTypes(value)
 const isTrashDays = (value: unknown): value is number | null => value === null || isWhole(value, 0, maxDays)
 const isItemDays = (value: unknown): value is number | null => value === null || isWhole(value, 1, maxDays)
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean'

@@ -1,10 +1,14 @@
 import { hash } from 'node:crypto'
 import { Fault } from './faults.ts'
-import { parseSize, type Quota } from './quotas.ts'
+import { isTypes, maxTypes, parseSize, type Quota, storedTypesOf } from './quotas.ts'
 import { maxDays } from './times.ts'
 
 /** The settings of a bucket. */
 export interface BucketSettings extends Quota {
+  /** The largest file, in bytes; null for that of the service. */
+  readonly maxFileSize: number | null
+  /** The types that files may have, as in FileLimits; null for all. */
+  readonly types: readonly string[] | null
   /** Days for which deleted items can be restored; 0 for no trash. */
   readonly trashDays: number
   /** Whether bytes need a token or a signed URL. */
@@ -30,6 +34,7 @@ export const settingsTag = (bucketId: number, settings: BucketSettings): string 
       bucketId,
       ...[settings.maxItems, settings.maxBytes, settings.trashDays, settings.isPrivate],
       ...[settings.signedPages, settings.removesMetadata, settings.itemDays],
+      ...[settings.maxFileSize, settings.types],
     ]),
     'base64url',
   )
@@ -76,6 +81,12 @@ const parseLimit =
   (text: string): number | null | undefined =>
     text === 'none' ? null : (parse(text) ?? undefined)
 
+const parseTypes = (text: string): readonly string[] | null | undefined => {
+  if (text === 'none') return null
+  const types = text.split(/[\s,]+/).filter((type) => type !== '')
+  return isTypes(types) ? storedTypesOf(types) : undefined
+}
+
 const parseSwitch = (text: string): boolean | undefined =>
   text === 'on' ? true : text === 'off' ? false : undefined
 
@@ -88,6 +99,16 @@ export const bucketOptions = {
   'max-bytes': option('a size such as 500MB or 10GB or none', parseLimit(parseSize), (maxBytes) => ({
     maxBytes,
   })),
+  'max-file-size': option(
+    'a size from 1 such as 25MB or none',
+    parseLimit((text) => parseSize(text) || null),
+    (maxFileSize) => ({ maxFileSize }),
+  ),
+  types: option(
+    `1 to ${maxTypes} types such as image/* or application/pdf, separated by spaces or commas, or none`,
+    parseTypes,
+    (types) => ({ types }),
+  ),
   'trash-days': option(
     `a whole number from 0 to ${maxDays} or none`,
     (text) => (text === 'none' ? 0 : parseDays(text, 0)),

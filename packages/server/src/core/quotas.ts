@@ -115,14 +115,26 @@ const typeShape = new RegExp(typePattern)
 const isCount = (value: unknown, most = Number.MAX_SAFE_INTEGER): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most
 
-const isTypes = (value: unknown): value is readonly string[] =>
+/** Whether this is a list of types that `types` accepts. */
+export const isTypes = (value: unknown): value is readonly string[] =>
   Array.isArray(value) &&
   value.length >= 1 &&
   value.length <= maxTypes &&
   value.every((type) => typeof type === 'string' && typeShape.test(type))
 
+/** Other common names are replaced by the stored ones. */
+export const storedTypesOf = (types: readonly string[]): readonly string[] => [
+  ...new Set(types.map(storedNameOf)),
+]
+
 const isLabels = (value: unknown): value is Labels =>
   isObject(value) && parseLabels(Object.entries(value)) != null
+
+/** What `types` accepts, for messages. */
+export const typesRule = {
+  detail: `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
+  ...({ minimum: 1, maximum: maxTypes, unit: 'entries' } as const),
+}
 
 const countRule = { detail: 'A whole number from 1, or null.', minimum: 1 }
 
@@ -167,14 +179,13 @@ export function readLimits(value: unknown): {
   const count = (given: unknown): given is number => isCount(given)
   const days = (given: unknown): given is number => isCount(given, maxDays)
   const types = member('types', isTypes, {
-    detail: `An array of 1 to ${maxTypes} types in lower case, such as image/png or image/*.`,
-    ...{ minimum: 1, maximum: maxTypes, unit: 'entries' },
+    ...typesRule,
   })
   const limits: TokenLimits = {
     maxItems: member('max_items', count, { ...countRule, unit: 'items' }),
     maxBytes: member('max_bytes', count, { ...countRule, unit: 'bytes' }),
     maxFileSize: member('max_file_size', count, { ...countRule, unit: 'bytes' }),
-    types: types && [...new Set(types.map(storedNameOf))],
+    types: types && storedTypesOf(types),
     itemDays: member('item_days', days, {
       detail: `A whole number from 1 to ${maxDays}, or null.`,
       ...{ minimum: 1, maximum: maxDays, unit: 'days' },
@@ -244,16 +255,35 @@ const limitExceeded = (parameter: string, maximum: number, unit: 'item' | 'byte'
   )
 }
 
-/** The largest file that a token may upload. Bytes. */
-export const maxFileSizeOf = (limits: Pick<TokenLimits, 'maxFileSize'> | null, ofService: number): number =>
-  Math.min(ofService, limits?.maxFileSize ?? ofService)
+/** The files that a bucket accepts; null for no limit. */
+export interface FileLimits {
+  /** Bytes. */
+  readonly maxFileSize: number | null
+  /** Types such as `image/png`, or groups of them such as `image/*`. */
+  readonly types: readonly string[] | null
+}
 
-/** Throws Fault `file-too-large`, which names the limit, for a file that is too large for the token (docs/interface.md T10). */
-export function requireFileSize(limits: Pick<TokenLimits, 'maxFileSize'> | null, size: number): void {
-  if (limits === null || limits.maxFileSize === null || size <= limits.maxFileSize) return
-  const detail = `With this token, a file may have at most ${limits.maxFileSize} bytes.`
+/** What an upload is limited by: its token, and its bucket. Null, or left out, for no limits. */
+export interface UploadLimits {
+  readonly limits: FileLimits | null
+  readonly fileLimits?: FileLimits | null
+}
+
+/** The largest file that may be uploaded. Bytes. */
+export const maxFileSizeOf = ({ limits, fileLimits }: UploadLimits, ofService: number): number =>
+  Math.min(ofService, limits?.maxFileSize ?? ofService, fileLimits?.maxFileSize ?? ofService)
+
+/** Throws Fault `file-too-large`, which names the limit, for a file that is too large for the token (docs/interface.md T10) or the bucket (BK13). */
+export function requireFileSize({ limits, fileLimits }: UploadLimits, size: number): void {
+  if (limits !== null) requireSizeWithin(limits, size, 'With this token')
+  if (fileLimits) requireSizeWithin(fileLimits, size, 'In this bucket')
+}
+
+function requireSizeWithin({ maxFileSize }: FileLimits, size: number, where: string): void {
+  if (maxFileSize === null || size <= maxFileSize) return
+  const detail = `${where}, a file may have at most ${maxFileSize} bytes.`
   throw new Fault('file-too-large', detail, {
-    parameters: [{ parameter: 'max_file_size', detail, maximum: limits.maxFileSize, unit: 'bytes' }],
+    parameters: [{ parameter: 'max_file_size', detail, maximum: maxFileSize, unit: 'bytes' }],
   })
 }
 
@@ -292,7 +322,16 @@ const inGroup = (type: string, group: string): boolean =>
  * Throws Fault `type-refused`, which names the permitted types, unless one of them is that of the file. A type that was not detected from the
  * bytes must be listed by its name, because a client can declare any; bytes of `text/…` must be text.
  */
-export function requireType({ types }: Pick<TokenLimits, 'types'>, found: FoundType): void {
+export function requireType({ limits, fileLimits }: UploadLimits, found: FoundType): void {
+  if (limits !== null) requireTypeWithin(limits, found, 'With this token')
+  if (fileLimits) requireTypeWithin(fileLimits, found, 'In this bucket')
+}
+
+/** Whether the type of an upload must be known. */
+export const limitsTypes = ({ limits, fileLimits }: UploadLimits): boolean =>
+  limits?.types != null || fileLimits?.types != null
+
+function requireTypeWithin({ types }: FileLimits, found: FoundType, where: string): void {
   if (types === null) return
   const type = essenceOf(found.contentType)
   const isText = type.startsWith('text/')
@@ -300,7 +339,7 @@ export function requireType({ types }: Pick<TokenLimits, 'types'>, found: FoundT
   const permits = (permitted: string) =>
     permitted === type ? isDetected || !isText : isDetected && inGroup(type, permitted)
   if (types.some(permits)) return
-  const detail = `With this token, a file must be one of: ${types.join(', ')}.`
+  const detail = `${where}, a file must be one of: ${types.join(', ')}.`
   const isDeclared = !isText && types.some((permitted) => inGroup(type, permitted))
   const reason = isDeclared
     ? ` The bytes do not show the type ${type}, so it must be listed by its name.`

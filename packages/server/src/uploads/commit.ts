@@ -4,7 +4,14 @@ import { Fault } from '../core/faults.ts'
 import { createItemIds, type ItemId } from '../core/ids.ts'
 import type { Labels } from '../core/item-labels.ts'
 import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
-import { maxFileSizeOf, requireFileSize, requireType, withFixedLabels } from '../core/quotas.ts'
+import {
+  limitsTypes,
+  maxFileSizeOf,
+  requireFileSize,
+  requireType,
+  type UploadLimits,
+  withFixedLabels,
+} from '../core/quotas.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { Actor } from '../core/token-rules.ts'
 import { isDecoded } from '../core/variants.ts'
@@ -142,7 +149,7 @@ class Reception {
     this.#bucket = bucket
     this.#taken = taken
     this.#options = options
-    this.#largest = maxFileSizeOf(bucket.limits, store.maxFileSize)
+    this.#largest = maxFileSizeOf(bucket, store.maxFileSize)
   }
 
   /** Discards all files if one of them fails. */
@@ -186,7 +193,7 @@ class Reception {
     const { atMost = null } = this.#options
     if (!(body instanceof Uint8Array))
       return receiver.receive(id, this.#holding(body, false), this.#largest, atMost)
-    requireFileSize(this.#bucket.limits, body.byteLength)
+    requireFileSize(this.#bucket, body.byteLength)
     const inMemory = receiver.receiveWhole(body, this.#largest)
     if (inMemory === null) return receiver.receive(id, this.#holding([body], true), this.#largest, atMost)
     this.#bytes += inMemory.size
@@ -200,7 +207,7 @@ class Reception {
     for await (const chunk of source) {
       if (!isClaimed) claim.arrived(chunk.byteLength)
       size += chunk.byteLength
-      requireFileSize(this.#bucket.limits, size)
+      requireFileSize(this.#bucket, size)
       this.#bytes += chunk.byteLength
       await reservation.hold({ items: this.#arrivals.length + 1, bytes: this.#bytes })
       yield chunk
@@ -222,7 +229,7 @@ async function storeSmallFile(
 ): Promise<Stored> {
   const { sent, body } = small
   const size = body.byteLength
-  requireFileSize(bucket.limits, size)
+  requireFileSize(bucket, size)
   const receiver = store.newReceiver()
   if (!receiver.reserve(size)) {
     const options = { by, key, expiresAt, declaredBytes: size, atMost: size }
@@ -371,7 +378,7 @@ const notCommitted: ReadonlySet<string> = new Set([
 ])
 
 /** The bucket of an upload, and the limits of its token. */
-export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata' | 'limits'>
+export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata' | 'limits'> & UploadLimits
 
 /** When a new item expires, by the lifetime of its token or its bucket; null for never. */
 export const defaultExpiry = (itemDays: number | null, now: number): number | null =>
@@ -399,21 +406,21 @@ export interface ItemParts {
 export async function newItem(
   parts: ItemParts,
   file: ReceivedFile,
-  { bucketId, removesMetadata, limits }: UploadBucket,
+  bucket: UploadBucket,
   sent: SentFile,
   given: { readonly id: ItemId; readonly createdAt: number; readonly expiresAt: number | null },
 ): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(sent.filename)
   const path = cleanPath(sent.filename)
-  const labels = withFixedLabels(limits, sent.labels)
+  const { bucketId, removesMetadata } = bucket
+  const labels = withFixedLabels(bucket.limits, sent.labels)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
-  const isRequired = removesMetadata !== false || (limits !== null && limits.types !== null)
+  const isRequired = removesMetadata !== false || limitsTypes(bucket)
   const sniffing = sniffType(parts.blobs, file, { isRequired })
   // Most small files have their types and dimensions at once. To await them would delay each file of a form by a tick.
   const sniffed = sniffing && (await sniffing)
   const type = storedType({ sniffed, declared: sent.declaredType, filename, start: file })
-  if (limits !== null)
-    requireType(limits, { contentType: type.contentType, sniffed: sniffed?.mime ?? null, head: file.head })
+  requireType(bucket, { contentType: type.contentType, sniffed: sniffed?.mime ?? null, head: file.head })
   // A RAW file with the structure of TIFF is stored as it is sent.
   const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
   const keepsTaken = removesMetadata === 'except-taken' && !type.contentType.startsWith('audio/')

@@ -15,6 +15,8 @@ function open(limits: Partial<Bucket>) {
       reservedBytes: 0,
       maxItems: null,
       maxBytes: null,
+      maxFileSize: null,
+      types: null,
       trashDays: 0,
       isPrivate: false,
       signedPages: false,

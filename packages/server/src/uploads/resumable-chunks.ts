@@ -16,7 +16,7 @@ import { type ChunkHeader, checkChunk, uploadUnknown } from './resumable-uploads
 import type { FreeSpace, SpaceClaim } from './space.ts'
 import type { UploadLock, UploadLocks } from './upload-locks.ts'
 
-export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata' | 'limits'> {
+export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata' | 'limits' | 'fileLimits'> {
   readonly source: AsyncIterable<Uint8Array>
   /** Nothing is stored unless the source ends without an error. */
   readonly isAtomic: boolean
@@ -112,7 +112,7 @@ async function appendLocked(
   if (found === null) throw uploadUnknown()
   let upload = found
   try {
-    checkChunk(found, chunk, maxFileSize, chunk.limits)
+    checkChunk(found, chunk, maxFileSize, chunk)
     if (chunk.length != null) upload = await declareLength(parts, found, chunk.length)
     // A client that lost the last response sends the chunk again.
     if (upload.finished) return { upload, item: null }
@@ -184,8 +184,8 @@ async function appendSegments(
 ): Promise<AppendedUpload> {
   const { blobs, expiry, now } = parts
   const { id, length, itemId } = upload
-  const { isAtomic, limits } = chunk
-  const end = length ?? maxFileSizeOf(limits, parts.maxFileSize)
+  const { isAtomic } = chunk
+  const end = length ?? maxFileSizeOf(chunk, parts.maxFileSize)
   let current = upload
   for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
     // The bytes of the segment are stored and synced.
@@ -202,7 +202,7 @@ async function appendSegments(
       })
       .catch((error) => {
         // Throws if the end is the largest file of the token.
-        if (length === null && hasCode(error, 'file-too-large')) requireFileSize(limits, end + 1)
+        if (length === null && hasCode(error, 'file-too-large')) requireFileSize(chunk, end + 1)
         throw error
       })
     const reason = lock.signal.aborted ? takenOver() : failure
@@ -227,11 +227,11 @@ async function moveOffset(parts: Parts, upload: Upload, offset: number): Promise
 async function finish(
   parts: Parts,
   upload: Upload,
-  { by, removesMetadata, limits, expiresAt: itemExpiry = null, labels = null }: Chunk,
+  { by, removesMetadata, limits, fileLimits = null, expiresAt: itemExpiry = null, labels = null }: Chunk,
   file: ReceivedFile,
 ): Promise<AppendedUpload> {
   const { expiry, now } = parts
-  const bucket = { bucketId: upload.bucketId, removesMetadata, limits }
+  const bucket = { bucketId: upload.bucketId, removesMetadata, limits, fileLimits }
   const given = { id: upload.itemId, createdAt: now(), expiresAt: itemExpiry }
   const { item, stored } = await newItem(parts, file, bucket, { ...upload, labels }, given)
   // The row of the item and the end of the upload are one transaction.

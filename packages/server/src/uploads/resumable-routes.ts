@@ -173,19 +173,18 @@ async function createUpload(parts: ResumableParts, exchange: Exchange): Promise<
   const { request } = exchange
   metrics.countActiveUpload(exchange.response)
   const caller = await authorizeUpload(parts, exchange)
-  const { limits } = caller
   refuseContentCoding(request)
   const headers = parseUploadHeaders(request.headers)
   refuseConcatenation(headers)
   const length = requireLength(headers)
-  if (length !== null) checkFileSize(length, maxFileSize, limits)
+  if (length !== null) checkFileSize(length, maxFileSize, caller)
   const { metadata, checksum } = headers
   const sender = senderOf(caller, metadata, true)
   const chunk = hasChunkType(request)
     ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
     : null
   // Before the upload is created, so that the request reserves nothing if its chunk is refused.
-  if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize, limits)
+  if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize, caller)
   const created = await operations.createUpload(caller, {
     length,
     metadata: metadata?.header || null,
@@ -276,7 +275,7 @@ async function appendToUpload(
   const sender = senderOf(caller, metadata, false)
   const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
   // appendUpload checks with the lock of the upload. To get it, it may interrupt another request, so a chunk that does not fit is rejected here.
-  checkUnlocked(found, chunk, maxFileSize, caller.limits)
+  checkUnlocked(found, chunk, maxFileSize, caller)
   const upload = await appendChunk(parts, found.id, chunk)
   // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
   // include the Upload-Offset header containing the new offset."
@@ -413,12 +412,13 @@ function refuseContentCoding({ headers }: IncomingMessage): void {
 
 /** What a chunk has from the token of its request and from the metadata of its upload. `isNew` is false for an upload that exists. */
 function senderOf(caller: Caller, metadata: UploadMetadata | null, isNew: boolean): Sender {
-  const { actor: by, removesMetadata, limits } = caller
+  const { actor: by, removesMetadata, limits, fileLimits } = caller
   const labels = withFixedLabels(limits, labelsOfMetadata(metadata))
-  return { by, removesMetadata, limits, expiresAt: itemExpiryOfMetadata(metadata, caller, isNew), labels }
+  const expiresAt = itemExpiryOfMetadata(metadata, caller, isNew)
+  return { by, removesMetadata, limits, fileLimits, expiresAt, labels }
 }
 
-type Sender = Pick<Chunk, 'by' | 'removesMetadata' | 'limits' | 'expiresAt' | 'labels'>
+type Sender = Pick<Chunk, 'by' | 'removesMetadata' | 'limits' | 'fileLimits' | 'expiresAt' | 'labels'>
 
 /** The body of the request as a chunk. */
 function bodyChunk(

@@ -1,6 +1,6 @@
 import { chunkTooLarge, Fault, isOutage, tokenExpired } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
-import { requireFileSize } from '../core/quotas.ts'
+import { requireFileSize, type UploadLimits } from '../core/quotas.ts'
 import { runInSteps, throwFailures } from '../core/tasks.ts'
 import { type Actor, requireScope, type Scope } from '../core/token-rules.ts'
 import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
@@ -14,7 +14,7 @@ import type { OwnUploadLocks, UploadLocks } from './upload-locks.ts'
 type UploadRequest = Pick<NewUpload, 'length' | 'metadata' | 'filename' | 'declaredType'>
 
 /** Who creates an upload. */
-type Creator = Pick<Grant, 'bucketId' | 'tokenId' | 'limits'>
+type Creator = Pick<Grant, 'bucketId' | 'tokenId' | 'limits'> & UploadLimits
 
 export type CreateUpload = ReturnType<typeof createUploadOperation>
 
@@ -29,12 +29,10 @@ export function createUploadOperation(parts: {
   readonly now: () => number
 }) {
   const { catalog, space, maxFileSize, expiry, now } = parts
-  return async function createUpload(
-    { bucketId, tokenId, limits }: Creator,
-    request: UploadRequest,
-  ): Promise<Upload> {
+  return async function createUpload(creator: Creator, request: UploadRequest): Promise<Upload> {
+    const { bucketId, tokenId, limits } = creator
     space.claim(request.length ?? 0).release()
-    if (request.length !== null) checkFileSize(request.length, maxFileSize, limits)
+    if (request.length !== null) checkFileSize(request.length, maxFileSize, creator)
     const upload = {
       ...request,
       id: newUploadId(),
@@ -103,7 +101,7 @@ export function checkChunk(
   upload: Pick<Upload, 'offset' | 'length'>,
   { offset, length = null, declaredBytes = 0 }: ChunkHeader,
   maxFileSize: number,
-  limits: Grant['limits'],
+  limits: UploadLimits,
 ): void {
   checkOffset(upload, offset)
   if (length !== null) checkLength(upload, length, maxFileSize, limits)
@@ -120,9 +118,10 @@ export function checkUnlocked(
   upload: Pick<Upload, 'offset' | 'length'>,
   chunk: ChunkHeader,
   maxFileSize: number,
-  limits: Grant['limits'],
+  limits: UploadLimits,
 ): void {
-  if (limits !== null && upload.length === null) checkOffset(upload, chunk.offset)
+  if ((limits.limits ?? limits.fileLimits ?? null) !== null && upload.length === null)
+    checkOffset(upload, chunk.offset)
   else checkChunk(upload, chunk, maxFileSize, limits)
 }
 
@@ -137,7 +136,7 @@ function checkLength(
   { offset, length: known }: Pick<Upload, 'offset' | 'length'>,
   length: number,
   maxFileSize: number,
-  limits: Grant['limits'],
+  limits: UploadLimits,
 ): void {
   // Creation: "Once set the length MUST NOT be changed." Clients repeat it when they retry the chunk that declared it.
   if (known !== null && length !== known)
@@ -151,7 +150,7 @@ function checkLength(
  * Creation: "If the length of the upload exceeds the maximum, […] the Server MUST respond with the 413 Request Entity Too
  * Large status."
  */
-export function checkFileSize(length: number, maxFileSize: number, limits: Grant['limits']): void {
+export function checkFileSize(length: number, maxFileSize: number, limits: UploadLimits): void {
   requireFileSize(limits, length)
   if (length > maxFileSize)
     throw new Fault('file-too-large', `A file may have at most ${maxFileSize} bytes.`, {

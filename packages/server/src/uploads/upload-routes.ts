@@ -43,8 +43,8 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
 
   async function storeForm(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
     if (length > maxFormLength(maxFileSize)) throw fileTooLarge(maxFileSize)
-    const largest = maxFileSizeOf(caller.limits, maxFileSize)
-    if (length > maxFormLength(largest)) requireFileSize(caller.limits, largest + 1)
+    const largest = maxFileSizeOf(caller, maxFileSize)
+    if (length > maxFormLength(largest)) requireFileSize(caller, largest + 1)
     const key = requestKey(request, caller)
     return await operations.storeItems(caller, readFormFiles(request, readBody, headerLabels(request)), {
       by: caller.actor,
@@ -57,7 +57,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
 
   async function storeRawBody(request: IncomingMessage, caller: Caller, length: number): Promise<Stored> {
     if (length > maxFileSize) throw fileTooLarge(maxFileSize)
-    requireFileSize(caller.limits, length)
+    requireFileSize(caller, length)
     const key = requestKey(request, caller)
     const options = { by: caller.actor, key, expiresAt: itemExpiryOf(request, caller, key !== null) }
     const sent = rawFileHeaders(request)

@@ -23,6 +23,7 @@ const grant: Grant = {
   nextExpiry: null,
   itemDays: null,
   limits: null,
+  fileLimits: null,
   total: 0,
   removesMetadata: false,
 }

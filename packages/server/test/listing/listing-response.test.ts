@@ -19,6 +19,7 @@ const grant: Grant = {
   nextExpiry: null,
   itemDays: null,
   limits: null,
+  fileLimits: null,
   total: 30,
   removesMetadata: false,
 }

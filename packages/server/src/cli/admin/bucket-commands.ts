@@ -55,6 +55,21 @@ const options: readonly BucketOption[] = [
     describe: (maxBytes) => (maxBytes === null ? 'no limit on bytes' : formatSize(maxBytes)),
   }),
   option({
+    name: 'max-file-size',
+    value: 'SIZE|none',
+    help: 'The maximum size of a file, such as 25MB, or none for that of the service. Applies to later uploads.',
+    ofSettings: ({ maxFileSize }) => maxFileSize,
+    describe: (maxFileSize) =>
+      maxFileSize === null ? 'no limit of a file' : `files of up to ${formatSize(maxFileSize)}`,
+  }),
+  option({
+    name: 'types',
+    value: 'TYPES|none',
+    help: 'The types that files may have, such as "image/* application/pdf", or none for all. Applies to later uploads.',
+    ofSettings: ({ types }) => types,
+    describe: (types) => (types === null ? 'files of all types' : `files of ${types.join(', ')}`),
+  }),
+  option({
     name: 'trash-days',
     value: 'N|none',
     help: 'The days for which deleted items can be restored, or none for no trash. Applies to later deletes.',

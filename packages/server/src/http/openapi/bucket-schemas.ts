@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { bucketOrders } from '../../core/queries.ts'
+import { maxTypes, typePattern } from '../../core/quotas.ts'
 import { maxDays } from '../../core/times.ts'
 import { limit } from './parameters.ts'
 import { BucketObject, closedObject, count, nullable, time } from './schemas.ts'
@@ -86,6 +87,22 @@ const {
 const settingMembers = {
   max_items: Type.Optional(limitOf('items')),
   max_bytes: Type.Optional(limitOf('bytes')),
+  max_file_size: Type.Optional(
+    nullable(
+      Type.Integer({
+        minimum: 1,
+        description: 'The limit of a file in bytes; null for that of the service.',
+      }),
+    ),
+  ),
+  types: Type.Optional(
+    nullable(
+      Type.Array(Type.String({ pattern: typePattern }), {
+        ...{ minItems: 1, maxItems: maxTypes },
+        description: 'The types that files may have, such as `image/png` or `image/*`; null for all.',
+      }),
+    ),
+  ),
   trash_days: Type.Optional(
     nullable(
       Type.Integer({

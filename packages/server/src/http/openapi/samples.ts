@@ -111,6 +111,8 @@ export const sampleBucket = {
   reserved_bytes: 700_000_000,
   max_items: null,
   max_bytes: 10_000_000_000,
+  max_file_size: null,
+  types: null,
   trash_days: 30,
   trash_items: 3,
   trash_bytes: 7_340_021,

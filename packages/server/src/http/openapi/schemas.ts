@@ -325,6 +325,8 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   reserved_bytes: count('The bytes that they have reserved.'),
   max_items: nullable(count('The limit of items; null where there is none.')),
   max_bytes: nullable(count('The limit of bytes; null where there is none.')),
+  max_file_size: nullable(count('The limit of a file in bytes; null for that of the service.')),
+  types: nullable(Type.Array(Type.String(), { description: 'The types that files may have; null for all.' })),
   trash_days: count('The days for which deleted items can be restored; 0 without a trash.'),
   trash_items: count('The items in the trash, which `items` does not include.'),
   trash_bytes: count('Their bytes, which `bytes` includes.'),

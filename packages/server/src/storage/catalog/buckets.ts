@@ -19,6 +19,7 @@ import {
   record,
   selectColumns,
   text,
+  textOrNull,
   type Work,
 } from './statements.ts'
 
@@ -31,6 +32,8 @@ export interface BucketReads {
 const columnOf: { readonly [Name in keyof BucketSettings]: string } = {
   maxItems: 'max_items',
   maxBytes: 'max_bytes',
+  maxFileSize: 'max_file_size',
+  types: 'types',
   trashDays: 'trash_days',
   isPrivate: 'private',
   signedPages: 'signed_pages',
@@ -53,6 +56,8 @@ const writtenRemoval = (removal: MetadataRemoval): number =>
 export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   maxItems: integerOrNull(row, from + settingPlaces.maxItems),
   maxBytes: integerOrNull(row, from + settingPlaces.maxBytes),
+  maxFileSize: integerOrNull(row, from + settingPlaces.maxFileSize),
+  types: readTypes(row, from + settingPlaces.types),
   trashDays: integer(row, from + settingPlaces.trashDays),
   isPrivate: integer(row, from + settingPlaces.isPrivate) === 1,
   signedPages: integer(row, from + settingPlaces.signedPages) === 1,
@@ -60,26 +65,33 @@ export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   itemDays: integerOrNull(row, from + settingPlaces.itemDays),
 })
 
+/** Reads the column `types`: the types separated by spaces, null for all. */
+export const readTypes = (row: Row, index: number): readonly string[] | null =>
+  textOrNull(row, index)?.split(' ') ?? null
+
 /** Those of the new settings that differ from the current ones. */
 const changedSettings = (
   current: BucketSettings,
   settings: Partial<BucketSettings>,
 ): Partial<BucketSettings> =>
   Object.fromEntries(
-    Object.entries(settings).filter(([name, value]) => current[name as keyof BucketSettings] !== value),
+    Object.entries(settings).filter(
+      ([name, value]) => `${current[name as keyof BucketSettings]}` !== `${value}`,
+    ),
   )
 
 interface ColumnValue {
   readonly column: string
-  readonly value: number | null
+  readonly value: number | string | null
 }
 
 /** The columns of the given settings, with their new values. */
 export function settingValues(settings: Partial<BucketSettings>): ColumnValue[] {
-  const { removesMetadata } = settings
+  const { removesMetadata, types } = settings
   const written = {
     ...settings,
     removesMetadata: removesMetadata === undefined ? undefined : writtenRemoval(removesMetadata),
+    types: types == null ? types : types.join(' '),
   }
   return Object.entries(columnOf).flatMap(([name, column]) => {
     const value = written[name as keyof BucketSettings]

@@ -2,7 +2,7 @@ import type { BucketSettings, MetadataRemoval } from '../../core/bucket-settings
 import type { ItemId } from '../../core/ids.ts'
 import type { LabelChanges } from '../../core/item-labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
-import type { TokenLimits } from '../../core/quotas.ts'
+import type { FileLimits, TokenLimits } from '../../core/quotas.ts'
 import type { Actor, Scope } from '../../core/token-rules.ts'
 import type { ItemDetails, ItemTexts, NewItem, Preview } from './items/item-columns.ts'
 
@@ -43,6 +43,8 @@ export interface Grant {
   readonly itemDays: number | null
   /** What the token may upload; null for no limits. */
   readonly limits: GrantedLimits | null
+  /** What files the bucket accepts; null for no limits. */
+  readonly fileLimits: FileLimits | null
   /** True if the bucket is private and its lists have signed URLs. */
   readonly signsPages: boolean
   readonly removesMetadata: MetadataRemoval

@@ -12,6 +12,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       const unlimited = {
         ...{ reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null, trashDays: 0 },
         ...{ isPrivate: false, signedPages: false, removesMetadata: false, itemDays: null },
+        ...{ maxFileSize: null, types: null },
         trash: { items: 0, bytes: 0 },
       }
       expect(await catalog.listBuckets()).toEqual([
@@ -36,6 +37,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
         signedPages: false,
         removesMetadata: false,
         itemDays: null,
+        ...{ maxFileSize: null, types: null },
       }
       expect(await catalog.bucket(bucketId)).toEqual(full)
       await catalog.setBucket('b', { maxItems: null })

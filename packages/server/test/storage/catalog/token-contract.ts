@@ -24,6 +24,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         removesMetadata: false,
         itemDays: null,
         limits: null,
+        fileLimits: null,
         nextExpiry: null,
         total: 0,
         isPrivate: false,

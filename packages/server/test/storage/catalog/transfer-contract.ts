@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newSigningKey } from '../../../src/access/signed-links.ts'
+import { dayOf } from '../../../src/core/times.ts'
 import { type Actor, operator, service } from '../../../src/core/token-rules.ts'
 import type { WebhookId } from '../../../src/core/webhook-rules.ts'
 import { type AuditLog, readEvents } from '../../../src/storage/catalog/audit/audit-log.ts'
@@ -332,6 +333,55 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await eventsOf(to)).toEqual(before)
       // Events have the ids of buckets.
       expect(await newBucket(await opened(to), 'new')).toBeGreaterThan(deleted)
+    })
+
+    test('US7, F11 usage is copied once, with its open day and that of deleted buckets, also if the copy is interrupted', async () => {
+      const { from, to } = await fresh()
+      const catalog = await from.open()
+      const today = dayOf(Date.now())
+      const names = ['kept', 'gone']
+      for (const name of names) await catalog.addToken(newToken(name, { bucket: name, createdAt: now }))
+      const ids = await Promise.all(names.map(async (name) => (await catalog.findBucketNamed(name))?.id ?? 0))
+      const requests = { listRequests: 1, downloadRequests: 2, uploadRequests: 3, otherRequests: 4 }
+      for (const id of ids) {
+        await catalog.addItems(id as BucketId, newItems(3).map(withBytes))
+        for (const day of [today - 5, today])
+          await catalog.addUsage([{ bucketId: id as BucketId, day, downloadedBytes: day, ...requests }])
+      }
+      while (!(await catalog.deleteBucketChunk(ids[1] as BucketId, 100, Date.now())).isDeleted);
+      const usage = async (one: Catalog) => [
+        await one.listUsage(today, null, 9),
+        await one.listUsage(today - 5, null, 9),
+      ]
+      const before = await usage(catalog)
+      expect(before.flat().map(({ name, deletedAt }) => [name, deletedAt === null])).toEqual([
+        ...[
+          ['gone', false],
+          ['kept', true],
+        ],
+        ...[
+          ['gone', false],
+          ['kept', true],
+        ],
+      ])
+      await catalog.close()
+      const [source, interrupted] = [await from.openSource(), await to.openTarget()]
+      const parts = { source, damaged: new Set<never>(), onItems: () => {} }
+      const stop = () => Promise.reject(new Error('interrupted'))
+      await expect(transferRows({ ...parts, target: interrupted, onCopied: stop })).rejects.toThrow(
+        'interrupted',
+      )
+      await interrupted.close()
+      const target = await to.openTarget()
+      await transferRows({ ...parts, target })
+      await target.finish()
+      await Promise.all([source.close(), target.close()])
+      const after = await to.open()
+      onTestFinished(() => after.close())
+      expect(await usage(after)).toEqual(before)
+      // The next bucket has another id than the deleted one.
+      await after.createBucket('next', {}, now)
+      expect(ids).not.toContain((await after.findBucketNamed('next'))?.id)
     })
 
     test('a target with other data is refused and not changed', async () => {

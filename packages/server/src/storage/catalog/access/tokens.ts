@@ -15,6 +15,7 @@ import {
   findLiveBucket,
   isNotDeleted,
   readRemoval,
+  readTypes,
 } from '../buckets.ts'
 import { auditedChangesOf, changesOf, ofBucket, ofBucketNamed } from '../declarations.ts'
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from '../records.ts'
@@ -134,6 +135,7 @@ const granted = (engine: EngineName, now: string, token = ofToken) =>
   selectColumns({
     ...token,
     ...{ revision: 'revision', total: 'total', privacy: privacyColumn, removal: 'remove_metadata' },
+    ...{ maxFileSize: 'max_file_size', types: 'types' },
     ...{ nextExpiry: 'next_expiry', itemDays: 'item_days', expired: expiredColumn(engine, now) },
   })
 export const grantColumns = (engine: EngineName, now: string): string => granted(engine, now).text
@@ -161,6 +163,10 @@ export function readGrant(row: Row): Grant {
     isPrivate: integer(row, at.privacy) > 0,
     signsPages: integer(row, at.privacy) === 2,
     removesMetadata: readRemoval(row, at.removal),
+    fileLimits:
+      row[at.maxFileSize] === null && row[at.types] === null
+        ? null
+        : { maxFileSize: integerOrNull(row, at.maxFileSize), types: readTypes(row, at.types) },
     nextExpiry: integerOrNull(row, at.nextExpiry),
     itemDays: limits?.itemDays ?? integerOrNull(row, at.itemDays),
     limits,

@@ -1,6 +1,6 @@
 import { isItemId, isUploadId } from '../../../core/ids.ts'
 import { isObject, parseJson } from '../../../core/json.ts'
-import { isNote, readLimits } from '../../../core/quotas.ts'
+import { isNote, isTypes, readLimits } from '../../../core/quotas.ts'
 import { dayOf, maxDays } from '../../../core/times.ts'
 import { isScope } from '../../../core/token-rules.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../../core/webhook-rules.ts'
@@ -147,6 +147,8 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       next_seq: sequence,
       max_items: optional(integer()),
       max_bytes: optional(integer()),
+      max_file_size: optional(integer(1)),
+      types: optional(text((types) => isTypes(types.split(' ')))),
       reserved_items: counter,
       reserved_bytes: counter,
       trash_days: int4(),

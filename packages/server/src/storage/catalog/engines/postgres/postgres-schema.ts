@@ -30,6 +30,8 @@ CREATE TABLE buckets (
   next_seq int8 NOT NULL DEFAULT 0,
   max_items int8,
   max_bytes int8,
+  max_file_size int8,
+  types text,
   reserved_items int8 NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
   reserved_bytes int8 NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0),
   trash_days int4 NOT NULL DEFAULT 0,

@@ -34,6 +34,8 @@ CREATE TABLE buckets (
   next_seq INTEGER NOT NULL DEFAULT 0,
   max_items INTEGER,
   max_bytes INTEGER,
+  max_file_size INTEGER,
+  types TEXT,
   reserved_items INTEGER NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
   reserved_bytes INTEGER NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0),
   trash_days INTEGER NOT NULL DEFAULT 0,
