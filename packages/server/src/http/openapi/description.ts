@@ -226,7 +226,7 @@ export const responseHeaders = {
   Vary: {
     description: 'The request headers that the response depends on.',
     schema: text,
-    example: 'Authorization, Accept-Encoding',
+    example: 'Authorization, Mediabucket-Bucket, Accept-Encoding',
     optional: true,
   },
   Link: {

@@ -79,6 +79,7 @@ export interface TransferredItem extends ItemPosition {
 }
 
 interface TransferredRequest {
+  readonly bucketId: BucketId
   readonly request: Omit<IdempotentRequest, 'now'>
   /** The items of its response. */
   readonly items: readonly NewItem[]
@@ -267,10 +268,11 @@ const countItems = (upTo?: ItemPosition): Query<number | null> =>
   )
 
 /** The requests of the first keys after one, also of those that have expired. */
-const requestsAfter = (tokenId: string, key: string): Query<TransferredRequest[]> =>
+const requestsAfter = (tokenId: string, bucketId: number, key: string): Query<TransferredRequest[]> =>
   all(
     (row) => ({
       items: parseItems(text(row, 0)),
+      bucketId: bucketIdOf(row, 6),
       request: {
         tokenId: tokenIdOf(row, 1),
         key: text(row, 2),
@@ -279,9 +281,9 @@ const requestsAfter = (tokenId: string, key: string): Query<TransferredRequest[]
         bytes: integerOrNull(row, 5),
       },
     }),
-    `SELECT items::text, token_id, key, fingerprint, expires_at, bytes FROM keyed_requests WHERE (token_id, key) > ($1, $2)
-      ORDER BY token_id, key LIMIT ${requestsPerBatch}`,
-    ...[tokenId, key],
+    `SELECT items::text, token_id, key, fingerprint, expires_at, bytes, bucket_id FROM keyed_requests
+      WHERE (token_id, bucket_id, key) > ($1, $2, $3) ORDER BY token_id, bucket_id, key LIMIT ${requestsPerBatch}`,
+    ...[tokenId, bucketId, key],
   )
 
 const readTransferredEvent = (row: Row): TransferredEvent => [
@@ -318,10 +320,11 @@ export function createRows(query: <T>(query: Query<T>) => Promise<T>): CatalogRo
     webhooks: () => query(listTransferredWebhooks()),
     items: (after, limit) => query(listItems(after, limit)),
     async *requests() {
-      let requests = await query(requestsAfter('', ''))
+      let requests = await query(requestsAfter('', 0, ''))
       for (let last = requests.at(-1); last !== undefined; last = requests.at(-1)) {
         yield requests
-        requests = await query(requestsAfter(last.request.tokenId, last.request.key))
+        const { bucketId, request } = last
+        requests = await query(requestsAfter(request.tokenId, bucketId, request.key))
       }
     },
     async *events() {
@@ -446,7 +449,7 @@ function* insertTokens(tokens: readonly TransferredToken[]): Work<void> {
 }
 
 function* insertRequests(requests: readonly TransferredRequest[]): Work<void> {
-  for (const { request, items } of requests) yield* storeRequest(request, items)
+  for (const { bucketId, request, items } of requests) yield* storeRequest(bucketId, request, items)
 }
 
 function* countBucket(id: BucketId, engine: EngineName): Work<void> {
