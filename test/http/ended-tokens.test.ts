@@ -5,6 +5,7 @@ import { rotateToken } from '../../packages/server/src/access/token-operations.t
 import { withCatalog } from '../../packages/server/src/cli/admin/open-catalog.ts'
 import { Fault } from '../../packages/server/src/core/faults.ts'
 import { hashToken, operator } from '../../packages/server/src/core/token-rules.ts'
+import { isOfService } from '../../packages/server/src/http/openapi/description.ts'
 import { readConfig } from '../../packages/server/src/service/config.ts'
 import { runHere } from '../harness/commands.ts'
 import { databaseSettings, usePostgres } from '../harness/database.ts'
@@ -144,7 +145,7 @@ describe.each(['sqlite', 'postgres'] as const)('A2, A9, R14 with %s', (engine) =
     expect((await rotate(server, full.manager.authorization, full.token.id)).status).toBe(201)
     for (const request of requests) {
       // What ends the token, or waits for events.
-      if (request.description.ofService) continue
+      if (isOfService(request.description)) continue
       if (request.pattern === '/api/tokens/:id' || request.pattern.startsWith('/api/changes')) continue
       const { status } = await full.send(request, { authorization: full.token.authorization })
       const what = `${request.method} ${request.pattern}`

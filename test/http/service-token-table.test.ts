@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newServiceToken } from '../../packages/server/src/core/token-rules.ts'
-import { readIfPrivate } from '../../packages/server/src/http/openapi/description.ts'
+import { isOfService, readIfPrivate } from '../../packages/server/src/http/openapi/description.ts'
 import { runHere } from '../harness/commands.ts'
 import { usePostgres } from '../harness/database.ts'
 import { fullBucket, type RouteRequest, requestsOf, stateOf } from '../harness/full-bucket.ts'
@@ -69,6 +69,10 @@ const routes: Readonly<Record<string, Need>> = {
   'POST /api/webhooks/:id/test': 'webhooks:manage',
   'GET /api/webhooks/:id/deliveries': 'webhooks:manage',
   'POST /api/webhooks/:id/deliveries/:number/redeliver': 'webhooks:manage',
+  'GET /api/keys': 'service buckets:manage',
+  'POST /api/keys': 'service buckets:manage',
+  'DELETE /api/keys/:id': 'service buckets:manage',
+  'GET /api/audit': 'service buckets:manage',
   'GET /api/buckets': 'service buckets:manage',
   'POST /api/buckets': 'service buckets:manage',
   'GET /api/buckets/:name': 'service buckets:manage',
@@ -83,10 +87,15 @@ const nameOf = ({ method, pattern }: Pick<RouteRequest, 'method' | 'pattern'>) =
 const requests = requestsOf(({ needs }) => needs !== 'nothing')
 
 test('ST2, ST5 every operation that takes a token has an entry in the table, with the scope of its description', () => {
-  const described = requests.map(({ description: { needs, ofService }, ...request }) => [
-    nameOf(request),
-    ofService ? `service ${needs}` : needs === readIfPrivate ? 'media:read' : needs,
-  ])
+  const described = requests.map(({ description, ...request }) => {
+    const { needs } = description
+    const need = isOfService(description)
+      ? `service ${needs}`
+      : needs === readIfPrivate
+        ? 'media:read'
+        : needs
+    return [nameOf(request), need]
+  })
   expect(Object.fromEntries(described)).toEqual(routes)
 })
 

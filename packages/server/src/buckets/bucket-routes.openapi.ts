@@ -25,7 +25,6 @@ export const listBuckets: OperationDescription = {
   description: 'Returns buckets of the service in an order, and the totals of all of them.',
   rules: 'BK1 to BK3',
   needs: 'buckets:manage',
-  ofService: true,
   query: BucketListQuery,
   responses: {
     200: {
@@ -57,7 +56,6 @@ export const createBucket: OperationDescription = {
     'Creates a bucket with its settings, and in the same transaction its first token. Only this response, and that of a repetition with the same `Idempotency-Key`, has the token itself.',
   rules: 'BK4, BK5, T6, T9',
   needs: 'buckets:manage',
-  ofService: true,
   headers: ['Idempotency-Key'],
   body: {
     description: 'The name, the settings and the first token of the bucket.',
@@ -104,7 +102,6 @@ export const findBucket: OperationDescription = {
     'Returns the contents, the quota and the settings of a bucket. Its `ETag` identifies the settings.',
   rules: 'BK1, BK6',
   needs: 'buckets:manage',
-  ofService: true,
   path: BucketParams,
   responses: {
     200: {
@@ -127,7 +124,6 @@ export const setBucket: OperationDescription = {
     'Changes the settings that are sent (JSON merge patch), with `If-Match` only if nobody else has changed them.',
   rules: 'BK7, BK8',
   needs: 'buckets:manage',
-  ofService: true,
   path: BucketParams,
   headers: ['If-Match'],
   body: {
@@ -161,7 +157,6 @@ export const deleteBucket: OperationDescription = {
     'The bucket is gone at once for everybody: its files, its tokens, its webhooks and its uploads. Its name can be used again. What it held is removed in the background.',
   rules: 'BK10, BK11',
   needs: 'buckets:manage',
-  ofService: true,
   path: BucketParams,
   query: BucketRemovalQuery,
   responses: { 204: { description: 'Deleted.' } },

@@ -44,7 +44,7 @@ export interface OperationDescription {
   /** The rules of docs/interface.md that the operation follows, as ranges: `L1 to L18`. */
   readonly rules: string
   readonly needs: ServiceScope | 'any token' | 'nothing' | typeof readIfPrivate
-  /** Needs a service token, and no bucket in Mediabucket-Bucket (docs/interface.md ST5). */
+  /** Needs a service token although tokens of buckets can have this scope (isOfService). */
   readonly ofService?: true
   readonly path?: TObject
   readonly query?: TObject
@@ -373,6 +373,13 @@ export const responseHeaders = {
 } satisfies Readonly<Record<string, HeaderDescription>>
 
 export type ResponseHeader = keyof typeof responseHeaders
+
+/** Whether the operation needs a service token, and no bucket in Mediabucket-Bucket (docs/interface.md ST5). */
+export const isOfService = ({
+  needs,
+  ofService,
+}: Pick<OperationDescription, 'needs' | 'ofService'>): boolean =>
+  needs === 'buckets:manage' || ofService === true
 
 /** Whether an operation with another method than GET changes something, by what it needs. */
 export const changesByScope = (needs: OperationDescription['needs']): boolean =>

@@ -11,6 +11,7 @@ import {
   changesByScope,
   type DescribedOperation,
   exampleBase,
+  isOfService,
   type OperationDescription,
   type RequestHeader,
   type ResponseDescription,
@@ -97,10 +98,11 @@ function describeOperation(
 }
 
 /** Whether the operation is one of a bucket, which requests with a service token name in a header (docs/interface.md ST2). */
-const isOfBucket = ({ needs, ofService }: OperationDescription): boolean =>
-  ofService !== true && needs !== 'nothing' && needs !== 'any token'
+const isOfBucket = (description: OperationDescription): boolean =>
+  !isOfService(description) && description.needs !== 'nothing' && description.needs !== 'any token'
 
-export function requirement({ needs, ofService }: OperationDescription): string {
+export function requirement(description: OperationDescription): string {
+  const { needs } = description
   switch (needs) {
     case 'nothing':
       return 'Needs no token.'
@@ -109,7 +111,7 @@ export function requirement({ needs, ofService }: OperationDescription): string 
     case readIfPrivate:
       return 'Needs a token with the scope `media:read` only in a private bucket, and not with a signed URL.'
     default:
-      return `Needs a ${ofService ? 'service ' : ''}token with the scope \`${needs}\`.`
+      return `Needs a ${isOfService(description) ? 'service ' : ''}token with the scope \`${needs}\`.`
   }
 }
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ExplainedError } from '../../core/faults.ts'
 import { listKeys, replaceKeys, type SigningKey } from './access/keys.ts'
-import { transferLimits } from './access/token-limits.ts'
-import { readToken, type TokenRecord } from './access/tokens.ts'
+import { insertTokens, listTransferredTokens, type TransferredToken } from './access/token-transfer.ts'
 import { eventColumnCount, eventColumns } from './audit/audit-events.ts'
 import { isDeletedName, readBucketSettings, settingColumns, settingValues } from './buckets.ts'
 import { bucketIds, correctBucket } from './checks/bucket-counters.ts'
@@ -50,13 +49,6 @@ interface TransferredBucket extends BucketSettings {
   readonly nextSeq: number
   /** The columns `creation_key` and `creation`. */
   readonly creation: readonly [Uint8Array | null, Uint8Array | null]
-}
-
-interface TransferredToken extends Omit<TokenRecord, 'bucket'> {
-  /** SHA-256 of the token, 32 bytes. */
-  readonly hash: Uint8Array
-  /** The token that replaced it. */
-  readonly replacedBy: string | null
 }
 
 /** The place of an item in its catalog. Items are transferred in this order. */
@@ -213,15 +205,6 @@ function* readState(): Query<string> {
     .digest('hex')
 }
 
-function readTransferredToken(row: Row): TransferredToken {
-  const { bucket: _bucket, ...token } = readToken(row)
-  return { ...token, hash: bytes(row, 16), replacedBy: textOrNull(row, 17) }
-}
-
-const tokenRows = `SELECT tokens.id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at, note, token_limits.id, limits,
-  token_limits.items, token_limits.bytes, reserved_items, reserved_bytes, tokens.bucket_id, hash, replaced_by
-  FROM tokens LEFT JOIN token_limits ON token_limits.id = limited_by ORDER BY number`
-
 const placed = selectColumns(
   {
     ...{ bucketId: 'items.bucket_id', seq: 'seq', isDamaged: '(damaged.id IS NOT NULL)::int4' },
@@ -315,7 +298,7 @@ export function createRows(query: <T>(query: Query<T>) => Promise<T>): CatalogRo
   return {
     state: () => query(readState()),
     buckets: () => query(listBuckets()),
-    tokens: () => query(all(readTransferredToken, tokenRows)),
+    tokens: () => query(listTransferredTokens()),
     keys: () => query(listKeys()),
     webhooks: () => query(listTransferredWebhooks()),
     items: (after, limit) => query(listItems(after, limit)),
@@ -416,36 +399,6 @@ function* beginTransfer(state: string, buckets: readonly TransferredBucket[]): W
     (row) => ({ bucketId: bucketIdOf(row, 0), seq: integer(row, 1) }),
     'SELECT bucket_id, seq FROM items ORDER BY bucket_id DESC, seq DESC LIMIT 1',
   )
-}
-
-/** Their numbers are generated in this order. */
-function* insertTokens(tokens: readonly TransferredToken[]): Work<void> {
-  for (const token of tokens) {
-    const {
-      id,
-      bucketId,
-      name,
-      hash,
-      scopes,
-      createdAt,
-      expiresAt,
-      lastUsedAt,
-      revokedAt,
-      note,
-      limits,
-      replacedBy,
-    } = token
-    const limitedBy = limits?.id ?? null
-    if (limits !== null && bucketId !== null) yield* transferLimits(bucketId, limits)
-    yield* change(
-      `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at, note, limited_by, replaced_by)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-      ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, last_used_at = excluded.last_used_at,
-        revoked_at = excluded.revoked_at, replaced_by = excluded.replaced_by`,
-      ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, lastUsedAt, revokedAt],
-      ...[note, limitedBy, replacedBy],
-    )
-  }
 }
 
 function* insertRequests(requests: readonly TransferredRequest[]): Work<void> {
