@@ -77,7 +77,7 @@ test('FE1, FE3, FE4 the feed has each change with its item; a reader continues a
 
   const response = await bucket.request('/api/changes')
   expect(response.headers.get('cache-control')).toBe('private, no-store')
-  expect(response.headers.get('vary')).toBe('Authorization, Accept')
+  expect(response.headers.get('vary')).toBe('Authorization, Mediabucket-Bucket, Accept')
   const head = await bucket.request('/api/changes', { method: 'HEAD' })
   expect([head.status, await head.text()]).toEqual([200, ''])
 })

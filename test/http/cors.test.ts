@@ -60,7 +60,7 @@ describe('without configured origins', () => {
       headers: { origin, 'access-control-request-method': 'POST' },
     })
     expect([preflight.status, cors(preflight)]).toEqual([204, []])
-    expect(responses.listing.headers.get('vary')).toBe('Authorization, Accept-Encoding')
+    expect(responses.listing.headers.get('vary')).toBe('Authorization, Mediabucket-Bucket, Accept-Encoding')
   })
 })
 
@@ -91,7 +91,7 @@ describe('with configured origins', () => {
 
   test('C1, L17 the listing also varies by token and coding', async () => {
     const { headers } = await server.request('/api/media', { headers: { origin: ours } })
-    expect(headers.get('vary')).toBe('Origin, Authorization, Accept-Encoding')
+    expect(headers.get('vary')).toBe('Origin, Authorization, Mediabucket-Bucket, Accept-Encoding')
   })
 
   const preflight = (path: string, headers: Record<string, string>) =>

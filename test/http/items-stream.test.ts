@@ -30,7 +30,7 @@ test('K10 the lines are all media objects, without limit, ETag and Link', async 
   const response = await stream('?limit=3', large)
   expect(response.headers.get('content-type')).toBe(accept)
   expect(response.headers.get('cache-control')).toBe('private, no-cache')
-  expect(response.headers.get('vary')).toBe('Authorization, Accept, Accept-Encoding')
+  expect(response.headers.get('vary')).toBe('Authorization, Mediabucket-Bucket, Accept, Accept-Encoding')
   expect([response.headers.get('etag'), response.headers.get('link')]).toEqual([null, null])
   const lines = await linesOf(response)
   expect(new Set(lines.map(({ id }) => id)).size).toBe(20_000)

@@ -189,7 +189,7 @@ describe('a bucket of seven items', () => {
     const etag = response.headers.get('etag') ?? ''
     expect(etag).toMatch(/^"[^"]+"$/)
     expect(response.headers.get('cache-control')).toBe('private, no-cache')
-    expect(response.headers.get('vary')).toBe('Authorization, Accept, Accept-Encoding')
+    expect(response.headers.get('vary')).toBe('Authorization, Mediabucket-Bucket, Accept, Accept-Encoding')
     for (const value of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
       const same = await bucket.list(query, { 'if-none-match': value })
       expect([value, same.status, await same.text()]).toEqual([value, 304, ''])

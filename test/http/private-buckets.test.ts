@@ -94,7 +94,7 @@ describe('H1, H2 the bytes of a private bucket', () => {
       }
       const small = await get(`${url}?variant=thumb`, headers)
       expect([small.status, small.headers.get('cache-control')]).toEqual([200, 'private, no-cache'])
-      expect(small.headers.get('vary')).toMatch(/Authorization, Accept/)
+      expect(small.headers.get('vary')).toMatch(/Authorization, Mediabucket-Bucket, Accept/)
     }
   })
 

@@ -13,6 +13,7 @@ const DescribedResponse = Type.Object({
 })
 const Operation = Type.Object({
   operationId: Type.String(),
+  parameters: Type.Optional(Type.Array(Type.Object({ name: Type.String() }))),
   security: Type.Array(Type.Record(Type.String(), Type.Array(Type.String()))),
   responses: Type.Record(Type.String(), Type.Union([Reference, DescribedResponse])),
 })
@@ -31,6 +32,8 @@ interface OperationAt {
   readonly path: string
   readonly operationId: string
   readonly needsToken: boolean
+  /** The names of its parameters. */
+  readonly parameters: readonly string[]
   readonly statuses: readonly number[]
 }
 
@@ -43,11 +46,12 @@ export async function readDescription(server: TestServer) {
   ajv.addSchema(JSON.parse(text), 'openapi.json')
 
   const operations: OperationAt[] = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { operationId, security, responses }]) => ({
+    Object.entries(methods).map(([method, { operationId, parameters = [], security, responses }]) => ({
       method: method.toUpperCase(),
       path,
       operationId,
       needsToken: security.length > 0 && security.every((one) => 'bearer' in one),
+      parameters: parameters.map(({ name }) => name),
       statuses: Object.keys(responses).map(Number),
     })),
   )

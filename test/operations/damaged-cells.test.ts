@@ -201,7 +201,7 @@ function wrongRowsOf(engine: CatalogRows['engine'], { ids, uploads }: Filled): W
     },
     {
       sql: "UPDATE keyed_requests SET token_id = 'tok_zzzzzzzzzzzz'",
-      named: /^row-wrong keyed_requests tok_zzzzzzzzzzzz key: token_id/,
+      named: /^row-wrong keyed_requests tok_zzzzzzzzzzzz \d+ key: token_id/,
       stays: true,
     },
     { sql: 'UPDATE webhooks SET bucket_id = 999', named: /^row-wrong webhooks \d+: bucket_id/, stays: true },

@@ -2,7 +2,15 @@ import type { ParameterFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { isNote, maxNote, noteRule, readLimits } from '../core/quotas.ts'
 import { parseTimestamp } from '../core/times.ts'
-import { isScope, isTokenName, maxTokenName, type Scope, scopes, tokenNameRule } from '../core/token-rules.ts'
+import {
+  isScope,
+  isTokenName,
+  maxTokenName,
+  type Scope,
+  scopes,
+  serviceScopes,
+  tokenNameRule,
+} from '../core/token-rules.ts'
 import type { GrantedToken } from '../storage/catalog/access/tokens.ts'
 
 /** The properties of a new token that a request states. */
@@ -21,7 +29,7 @@ export function readNewToken(
   if (names === null)
     faults.push({
       parameter: 'scopes',
-      detail: `An array of 1 or more of: ${scopes.join(', ')}.`,
+      detail: `An array of 1 or more of: ${scopes.join(', ')}.${serviceScopeHint(body['scopes'])}`,
       accepted: scopes,
     })
   const { name = '' } = body
@@ -52,6 +60,16 @@ const limitedManagerFault: ParameterFault = {
 function readScopes(value: unknown): readonly Scope[] | null {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isScopeName)) return null
   return scopes.filter((scope) => value.includes(scope))
+}
+
+/** No request grants a scope of service tokens (docs/interface.md ST1). */
+function serviceScopeHint(value: unknown): string {
+  const named = Array.isArray(value)
+    ? serviceScopes.find((scope) => !isScope(scope) && value.includes(scope))
+    : undefined
+  return named === undefined
+    ? ''
+    : ` Only service tokens have the scope ${named}: mediabucket token create --service --scope ${named}`
 }
 
 const isScopeName = (value: unknown): value is Scope => typeof value === 'string' && isScope(value)

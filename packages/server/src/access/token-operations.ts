@@ -338,7 +338,11 @@ export const createAuthorizer =
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
     usage: UsageCounter,
   ): Authorizer =>
-  async ({ request, id, line }, scope, { isCounted = false, isSettled = false, grace = 0 } = {}) => {
+  async (
+    { request, id, line },
+    scope,
+    { isCounted = false, isSettled = false, grace = 0, previous } = {},
+  ) => {
     const verify = () => verifyAuthorization(requireAuthorization(request), namedBucket(request), grace)
     const found = await verify()
     line.token = found.tokenId
@@ -349,8 +353,17 @@ export const createAuthorizer =
     // A download counts in the bucket of its item.
     if (!isCounted && line.kind !== 'download') usage.countRequest(grant.bucketId, line.kind)
     if (scope !== null) requireScope(grant, scope)
+    if (previous !== undefined) requireSameBucket(grant, previous)
     return { ...grant, actor: actorOf(grant, wholeOfRequest(request), id) }
   }
+
+/** A request that was granted a bucket goes on with no other one of its name. Throws as bucketDeleted. */
+export function requireSameBucket(
+  { bucketId }: Pick<Grant, 'bucketId'>,
+  previous: Pick<Grant, 'bucketId'>,
+): void {
+  if (bucketId !== previous.bucketId) throw bucketDeleted()
+}
 
 /** The actor of a request in the audit log. */
 export const actorOf = (

@@ -172,6 +172,7 @@ export const createBucketToken: OperationDescription = {
     'Creates a token of the bucket. Its scopes are among those of the token of the request. Only this response has the token itself.',
   rules: 'BK12, T6, T9',
   needs: 'tokens:manage',
+  ofService: true,
   path: BucketParams,
   body: {
     description: 'The properties of the token.',

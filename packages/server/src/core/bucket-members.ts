@@ -49,6 +49,8 @@ export function givenSettingMembers(settings: Partial<BucketSettings>) {
   return {
     max_items: settings.maxItems,
     max_bytes: settings.maxBytes,
+    max_file_size: settings.maxFileSize,
+    types: settings.types,
     trash_days: settings.trashDays,
     private: settings.isPrivate,
     signed_pages: settings.signedPages,

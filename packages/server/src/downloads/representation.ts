@@ -1,7 +1,7 @@
 import { create } from 'content-disposition'
 import { essenceOf, isInlineType, sentTextType } from '../core/stored-type.ts'
 import type { Variant } from '../core/variants.ts'
-import type { Validators } from '../http/headers.ts'
+import { bucketHeader, type Validators } from '../http/headers.ts'
 import type { Item } from '../storage/catalog/records.ts'
 import type { PrivateAccess } from './private-access.ts'
 
@@ -82,7 +82,7 @@ export function describeRepresentation(parts: {
   function varyOf(variant: Variant | null, type: string, hasToken: boolean): readonly string[] {
     // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
     const values = [
-      ...(hasToken ? ['Authorization'] : []),
+      ...(hasToken ? ['Authorization', bucketHeader] : []),
       ...(type === 'attachment' ? [vary.attachment] : []),
       ...(variant === null ? [] : [vary.variant]),
     ]

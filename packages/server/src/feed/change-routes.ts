@@ -5,7 +5,7 @@ import { ReadLengths } from '../core/read-lengths.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
-import { weightOf } from '../http/headers.ts'
+import { bucketHeader, weightOf } from '../http/headers.ts'
 import { itemsText, ListTexts, listReply } from '../http/list-texts.ts'
 import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
@@ -64,7 +64,10 @@ class ChangeHandler {
       idleTimeout,
     })
     http.metrics.watchFeed(() => this.#streams.count() + this.#waiting)
-    this.#caching = { 'cache-control': 'private, no-store', vary: http.vary('Authorization', 'Accept') }
+    this.#caching = {
+      'cache-control': 'private, no-store',
+      vary: http.vary('Authorization', bucketHeader, 'Accept'),
+    }
   }
 
   async list(exchange: Exchange): Promise<Reply | null> {
@@ -163,7 +166,7 @@ class ChangeHandler {
         ...{ signal: ended.signal, interval: verifyInterval },
         // This also begins the removal of items that have expired.
         verify: async () => {
-          verified = await authorize(exchange, 'media:read', { isCounted: true })
+          verified = await authorize(exchange, 'media:read', { isCounted: true, previous: caller })
         },
       })
       return { rows: firstOf(found, limit), caller: verified }

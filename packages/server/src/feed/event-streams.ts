@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { requireSameBucket } from '../access/token-operations.ts'
 import { Fault } from '../core/faults.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
+import { namedBucket } from '../http/headers.ts'
 import type { Exchange } from '../http/route.ts'
 import type { FeedPosition, ItemChange } from '../storage/catalog/feed/feed.ts'
 import type { TokenId } from '../storage/catalog/records.ts'
@@ -55,7 +57,7 @@ export class EventStreams {
   readonly #silence: number
   readonly #streams = new Set<EventStream>()
   #timer: NodeJS.Timeout | null = null
-  /** By the Authorization header. A thousand streams of one token would each leave garbage behind, once a second. */
+  /** By the Authorization header, and the bucket that the request names. A thousand streams of one token would each leave garbage behind, once a second. */
   #verifications = new Map<string, Promise<Caller>>()
   #sharedSince = 0
   /** Characters that streams have made in this iteration of the event loop. */
@@ -186,11 +188,14 @@ export class EventStreams {
       this.#verifications = new Map()
       this.#sharedSince = now
     }
-    const header = exchange.request.headers.authorization ?? ''
+    const { request } = exchange
+    const name = `${request.headers.authorization}\n${namedBucket(request)}`
     const verification =
-      this.#verifications.get(header) ?? this.#http.authorize(exchange, 'media:read', { isCounted: true })
-    this.#verifications.set(header, verification)
-    stream.caller = await verification
+      this.#verifications.get(name) ?? this.#http.authorize(exchange, 'media:read', { isCounted: true })
+    this.#verifications.set(name, verification)
+    const caller = await verification
+    requireSameBucket(caller, stream.caller)
+    stream.caller = caller
     stream.verifiedAt = performance.now()
   }
 

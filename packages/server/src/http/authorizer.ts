@@ -36,6 +36,8 @@ export type Authorizer = (
     readonly grace?: number
     /** Waits until earlier changes are done, as for a request that changes the bucket: then a new user has a row. */
     readonly isSettled?: boolean
+    /** What the request was granted before. Throws as bucketDeleted if the name of its bucket is that of another one now (docs/interface.md ST8). */
+    readonly previous?: Pick<Grant, 'bucketId'>
   },
 ) => Promise<Caller>
 

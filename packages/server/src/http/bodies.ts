@@ -375,14 +375,14 @@ export const createAuthorizedJsonReader =
     authorize: (
       exchange: RequestParts,
       scope: Name,
-      options?: { readonly isCounted?: boolean },
+      options?: { readonly isCounted?: boolean; readonly previous?: By },
     ) => Promise<By>,
     readBody: BodyReader,
   ): AuthorizedJsonReader<Name, By> =>
   async (exchange, scope, members, types) => {
-    await authorize(exchange, scope)
+    const previous = await authorize(exchange, scope)
     const body = await readJsonObject(exchange.request, readBody, members, types)
-    return { body, caller: await authorize(exchange, scope, { isCounted: true }) }
+    return { body, caller: await authorize(exchange, scope, { isCounted: true, previous }) }
   }
 
 /** The fault of members that are unknown or have wrong values. */

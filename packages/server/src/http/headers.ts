@@ -28,6 +28,9 @@ export function requireAuthorization(request: IncomingMessage): string {
   return header
 }
 
+/** The header in which requests name a bucket, as `Vary` has it. */
+export const bucketHeader = 'Mediabucket-Bucket'
+
 /** The bucket that the request names (docs/interface.md ST2); undefined without the header. Repeated headers name none that exists. */
 export const namedBucket = ({ headers }: IncomingMessage): string | undefined =>
   headers['mediabucket-bucket']?.toString()

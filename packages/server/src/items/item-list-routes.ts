@@ -18,7 +18,14 @@ import {
 import type { TickQueue } from '../core/tasks.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
-import { acceptsCoding, fingerprintOf, matchesWeakly, noStore, weightOf } from '../http/headers.ts'
+import {
+  acceptsCoding,
+  bucketHeader,
+  fingerprintOf,
+  matchesWeakly,
+  noStore,
+  weightOf,
+} from '../http/headers.ts'
 import { itemsText, ListTexts, listText } from '../http/list-texts.ts'
 import { ItemListQuery } from '../http/openapi/parameters.ts'
 import { ItemList } from '../http/openapi/schemas.ts'
@@ -96,7 +103,7 @@ class ItemListHandler {
     this.#streams = new ItemStreams({ listItems: operations.listItems, tickQueue: http.tickQueue })
     this.#caching = {
       'cache-control': 'private, no-cache',
-      vary: http.vary('Authorization', 'Accept', 'Accept-Encoding'),
+      vary: http.vary('Authorization', bucketHeader, 'Accept', 'Accept-Encoding'),
     }
     // The tools are an array, because JSON.stringify omits the members of a set.
     const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = http.urls
@@ -146,18 +153,19 @@ class ItemListHandler {
   /** The rest of the list as lines. */
   async #lines(
     exchange: Exchange,
-    { tokenId, bucketId }: Grant,
+    previous: Grant,
     query: ItemsQuery,
     listed: ListedUrls | null,
   ): Promise<Reply> {
     const { authorize, urls } = this.#http
+    const { tokenId, bucketId } = previous
     const stream = await this.#streams.open(exchange.response, {
       tokenId,
       bucketId,
       query,
       formatter: async () => {
         // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
-        const grant = await authorize(exchange, 'media:read', { isCounted: true })
+        const grant = await authorize(exchange, 'media:read', { isCounted: true, previous })
         const signer = await this.#signerOf(grant, listed)
         return (item) => `${JSON.stringify(mediaObjectOf(urls, item, signer))}\n`
       },

@@ -10,6 +10,7 @@ import type { HttpContext } from '../http/context.ts'
 import { corsHead } from '../http/cors.ts'
 import {
   acceptsCoding,
+  bucketHeader,
   fingerprintOf,
   matchesWeakly,
   namedBucket,
@@ -236,7 +237,7 @@ export function createListingResponder(
   { listPage, signLinks }: ListingOperations,
 ): ListingResponder {
   const { baseUrl, mediaBaseUrl, extensions, links: linkStyle } = urls
-  const varyHeader = vary('Authorization', 'Accept-Encoding')
+  const varyHeader = vary('Authorization', bucketHeader, 'Accept-Encoding')
   const commonHeaders = ['cache-control', 'private, no-cache', 'vary', varyHeader]
 
   /** Identifies what determines all pages: the settings, the epoch of the data and the format (L16). */

@@ -308,7 +308,7 @@ async function commitFiles(
   const request = key && requestOf(key, arrivals, parts.now())
   // First the bytes, unless an earlier request with the key has stored them.
   try {
-    const first = request && (await catalog.findRepeated(request))
+    const first = request && (await catalog.findRepeated(bucket.bucketId, request))
     if (first) {
       await blobs.discard(stored)
       return { items: first, repeated: true }

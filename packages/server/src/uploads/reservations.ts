@@ -225,12 +225,13 @@ export function createKeyedReservations({
   const all = new Map<string, Keyed>()
 
   return (key, grant) => {
-    const name = `${key.tokenId} ${key.key}`
+    // A service token has keys of its own in each bucket.
+    const name = `${grant.bucketId} ${key.tokenId} ${key.key}`
     const keyed = all.get(name) ?? { reservation: reserve(grant), requests: 0, holding: Promise.resolve() }
     keyed.requests += 1
     all.set(name, keyed)
     return new KeyedReservation(keyed, {
-      findFirst: () => catalog.findKeyed(key, now()),
+      findFirst: () => catalog.findKeyed(grant.bucketId, key, now()),
       onLast: () => all.delete(name),
     })
   }

@@ -44,6 +44,8 @@ export interface OperationDescription {
   /** The rules of docs/interface.md that the operation follows, as ranges: `L1 to L18`. */
   readonly rules: string
   readonly needs: ServiceScope | 'any token' | 'nothing' | typeof readIfPrivate
+  /** Needs a service token although tokens of buckets can have this scope (isOfService). */
+  readonly ofService?: true
   readonly path?: TObject
   readonly query?: TObject
   readonly headers?: readonly RequestHeader[]
@@ -111,6 +113,12 @@ export const requestHeaders = {
       'The labels of the files: a dictionary of RFC 9651, whose values are strings, display strings, tokens or integers; or a JSON object in ASCII. In a form, a field `labels` replaces it.',
     schema: text,
     example: 'album="42", user="7"',
+  },
+  'Mediabucket-Bucket': {
+    description:
+      'The name of the bucket: required with a service token, which belongs to none. Every other token may name its own bucket only.',
+    schema: text,
+    example: 'customer-42',
   },
   'If-None-Match': {
     description: 'One or more entity tags, weak ones included, or `*`. A match returns 304 without a body.',
@@ -202,7 +210,7 @@ export const requestHeaders = {
   },
 } satisfies Readonly<Record<string, HeaderDescription>>
 
-type RequestHeader = keyof typeof requestHeaders
+export type RequestHeader = keyof typeof requestHeaders
 
 /** The headers of responses by name. */
 export const responseHeaders = {
@@ -226,7 +234,7 @@ export const responseHeaders = {
   Vary: {
     description: 'The request headers that the response depends on.',
     schema: text,
-    example: 'Authorization, Accept-Encoding',
+    example: 'Authorization, Mediabucket-Bucket, Accept-Encoding',
     optional: true,
   },
   Link: {
@@ -365,6 +373,13 @@ export const responseHeaders = {
 } satisfies Readonly<Record<string, HeaderDescription>>
 
 export type ResponseHeader = keyof typeof responseHeaders
+
+/** Whether the operation needs a service token, and no bucket in Mediabucket-Bucket (docs/interface.md ST5). */
+export const isOfService = ({
+  needs,
+  ofService,
+}: Pick<OperationDescription, 'needs' | 'ofService'>): boolean =>
+  needs === 'buckets:manage' || ofService === true
 
 /** Whether an operation with another method than GET changes something, by what it needs. */
 export const changesByScope = (needs: OperationDescription['needs']): boolean =>

@@ -102,12 +102,12 @@ const navItem = ({ description }: Entry) =>
   `<li><a href="#${description.operationId}">${escapeHtml(description.summary)}</a></li>`
 
 function article({ description, endpoints }: Entry, envelope: 'bare' | 'wrapped'): string {
-  const { operationId, summary, needs, rules, body, responses, curl } = description
+  const { operationId, summary, rules, body, responses, curl } = description
   const parts = [
     `<h3>${escapeHtml(summary)}</h3>`,
     ...[...Map.groupBy(endpoints, ({ path }) => path)].map(([path, some]) => endpointHtml(path, some)),
     commonMarkToHtml(description.description),
-    `<div class="needs">${commonMarkToHtml(`${requirement(needs)} Rules: ${rules}.`)}</div>`,
+    `<div class="needs">${commonMarkToHtml(`${requirement(description)} Rules: ${rules}.`)}</div>`,
     `<pre>${escapeHtml(curl)}</pre>`,
     parameters(description),
     ...(body ? [`<h4>Body</h4>`, commonMarkToHtml(`${mediaTypes(body)}. ${body.description}`)] : []),

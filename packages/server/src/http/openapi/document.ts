@@ -4,13 +4,16 @@ import { Fault, type FaultCode, type ParameterFault } from '../../core/faults.ts
 import type { JsonObject } from '../../core/json.ts'
 import { STATUS_CODES } from '../../core/node-http.ts'
 import { version } from '../../core/version.ts'
+import { bucketHeader } from '../headers.ts'
 import { problemKinds } from '../problem-kinds.ts'
 import { hasChallenge, type ProblemDetails, problemDetails } from '../problems.ts'
 import {
   changesByScope,
   type DescribedOperation,
   exampleBase,
+  isOfService,
   type OperationDescription,
+  type RequestHeader,
   type ResponseDescription,
   type ResponseHeader,
   readIfPrivate,
@@ -83,7 +86,7 @@ function describeOperation(
     operationId,
     tags: [tag],
     summary,
-    description: `${description.description}\n\n${requirement(needs)} ${rule}`,
+    description: `${description.description}\n\n${requirement(description)} ${rule}`,
     security: securityOf(needs),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body
@@ -94,7 +97,12 @@ function describeOperation(
   }
 }
 
-export function requirement(needs: OperationDescription['needs']): string {
+/** Whether the operation is one of a bucket, which requests with a service token name in a header (docs/interface.md ST2). */
+const isOfBucket = (description: OperationDescription): boolean =>
+  !isOfService(description) && description.needs !== 'nothing' && description.needs !== 'any token'
+
+export function requirement(description: OperationDescription): string {
+  const { needs } = description
   switch (needs) {
     case 'nothing':
       return 'Needs no token.'
@@ -103,7 +111,7 @@ export function requirement(needs: OperationDescription['needs']): string {
     case readIfPrivate:
       return 'Needs a token with the scope `media:read` only in a private bucket, and not with a signed URL.'
     default:
-      return `Needs a token with the scope \`${needs}\`.`
+      return `Needs a ${isOfService(description) ? 'service ' : ''}token with the scope \`${needs}\`.`
   }
 }
 
@@ -130,11 +138,13 @@ const headersOfClients: ReadonlySet<string> = new Set([
   'Expect',
 ])
 
-function parametersOf({ path, query, headers = [] }: OperationDescription): JsonObject[] {
+function parametersOf(description: OperationDescription): JsonObject[] {
+  const { path, query, headers = [] } = description
+  const names: readonly RequestHeader[] = isOfBucket(description) ? [...headers, bucketHeader] : headers
   return [
     ...membersOf('path', path),
     ...membersOf('query', query),
-    ...headers
+    ...names
       .filter((name) => !headersOfClients.has(name))
       .map((name) => {
         const { description, schema, example } = requestHeaders[name]
@@ -286,9 +296,6 @@ const tokenProblems: readonly FaultCode[] = [
   'token-revoked',
   'token-refused',
   'bucket-missing',
-  'bucket-required',
-  'bucket-forbidden',
-  'bucket-unknown',
   'issuer-unavailable',
   'catalog-busy',
   'catalog-unavailable',
@@ -304,6 +311,8 @@ export function problemsByStatus(
     ...commonProblems,
     ...(unlimited ? [] : (['rate-limited'] as const)),
     ...(needs === 'nothing' ? [] : tokenProblems),
+    ...(isOfBucket(description) ? (['bucket-required', 'bucket-unknown'] as const) : []),
+    ...(isOfBucket(description) || needs === 'any token' ? (['bucket-forbidden'] as const) : []),
     ...(needs === 'nothing' || needs === readIfPrivate ? [] : (['token-missing'] as const)),
     ...(needs === 'nothing' || needs === 'any token' ? [] : (['scope-missing'] as const)),
     ...(method === 'GET' || method === 'HEAD' || !changesByScope(needs) ? [] : (['read-only'] as const)),

@@ -152,7 +152,11 @@ const earliest = (table: string, key: string, ofBucket = 'bucket_id = $1') =>
 /** Each removes up to $2 rows of the bucket. Those with references come before the rows to which they refer. */
 const removals = [
   earliest('changes', 'bucket_id, number'),
-  earliest('keyed_requests', 'token_id, key', 'token_id IN (SELECT id FROM tokens WHERE bucket_id = $1)'),
+  earliest(
+    'keyed_requests',
+    'token_id, bucket_id, key',
+    'bucket_id = $1 AND token_id IN (SELECT id FROM tokens WHERE bucket_id = $1 OR bucket_id IS NULL)',
+  ),
   earliest('token_limits', 'id'),
   earliest('tokens', 'number'),
   earliest('item_names', 'bucket_id, slot'),

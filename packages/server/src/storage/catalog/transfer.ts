@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ExplainedError } from '../../core/faults.ts'
 import { listKeys, replaceKeys, type SigningKey } from './access/keys.ts'
-import { transferLimits } from './access/token-limits.ts'
-import { readToken, type TokenRecord } from './access/tokens.ts'
+import { insertTokens, listTransferredTokens, type TransferredToken } from './access/token-transfer.ts'
 import { eventColumnCount, eventColumns } from './audit/audit-events.ts'
 import { isDeletedName, readBucketSettings, settingColumns, settingValues } from './buckets.ts'
 import { bucketIds, correctBucket } from './checks/bucket-counters.ts'
@@ -52,13 +51,6 @@ interface TransferredBucket extends BucketSettings {
   readonly creation: readonly [Uint8Array | null, Uint8Array | null]
 }
 
-interface TransferredToken extends Omit<TokenRecord, 'bucket'> {
-  /** SHA-256 of the token, 32 bytes. */
-  readonly hash: Uint8Array
-  /** The token that replaced it. */
-  readonly replacedBy: string | null
-}
-
 /** The place of an item in its catalog. Items are transferred in this order. */
 export interface ItemPosition {
   readonly bucketId: BucketId
@@ -79,6 +71,7 @@ export interface TransferredItem extends ItemPosition {
 }
 
 interface TransferredRequest {
+  readonly bucketId: BucketId
   readonly request: Omit<IdempotentRequest, 'now'>
   /** The items of its response. */
   readonly items: readonly NewItem[]
@@ -212,15 +205,6 @@ function* readState(): Query<string> {
     .digest('hex')
 }
 
-function readTransferredToken(row: Row): TransferredToken {
-  const { bucket: _bucket, ...token } = readToken(row)
-  return { ...token, hash: bytes(row, 16), replacedBy: textOrNull(row, 17) }
-}
-
-const tokenRows = `SELECT tokens.id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at, note, token_limits.id, limits,
-  token_limits.items, token_limits.bytes, reserved_items, reserved_bytes, tokens.bucket_id, hash, replaced_by
-  FROM tokens LEFT JOIN token_limits ON token_limits.id = limited_by ORDER BY number`
-
 const placed = selectColumns(
   {
     ...{ bucketId: 'items.bucket_id', seq: 'seq', isDamaged: '(damaged.id IS NOT NULL)::int4' },
@@ -267,10 +251,11 @@ const countItems = (upTo?: ItemPosition): Query<number | null> =>
   )
 
 /** The requests of the first keys after one, also of those that have expired. */
-const requestsAfter = (tokenId: string, key: string): Query<TransferredRequest[]> =>
+const requestsAfter = (tokenId: string, bucketId: number, key: string): Query<TransferredRequest[]> =>
   all(
     (row) => ({
       items: parseItems(text(row, 0)),
+      bucketId: bucketIdOf(row, 6),
       request: {
         tokenId: tokenIdOf(row, 1),
         key: text(row, 2),
@@ -279,9 +264,9 @@ const requestsAfter = (tokenId: string, key: string): Query<TransferredRequest[]
         bytes: integerOrNull(row, 5),
       },
     }),
-    `SELECT items::text, token_id, key, fingerprint, expires_at, bytes FROM keyed_requests WHERE (token_id, key) > ($1, $2)
-      ORDER BY token_id, key LIMIT ${requestsPerBatch}`,
-    ...[tokenId, key],
+    `SELECT items::text, token_id, key, fingerprint, expires_at, bytes, bucket_id FROM keyed_requests
+      WHERE (token_id, bucket_id, key) > ($1, $2, $3) ORDER BY token_id, bucket_id, key LIMIT ${requestsPerBatch}`,
+    ...[tokenId, bucketId, key],
   )
 
 const readTransferredEvent = (row: Row): TransferredEvent => [
@@ -313,15 +298,16 @@ export function createRows(query: <T>(query: Query<T>) => Promise<T>): CatalogRo
   return {
     state: () => query(readState()),
     buckets: () => query(listBuckets()),
-    tokens: () => query(all(readTransferredToken, tokenRows)),
+    tokens: () => query(listTransferredTokens()),
     keys: () => query(listKeys()),
     webhooks: () => query(listTransferredWebhooks()),
     items: (after, limit) => query(listItems(after, limit)),
     async *requests() {
-      let requests = await query(requestsAfter('', ''))
+      let requests = await query(requestsAfter('', 0, ''))
       for (let last = requests.at(-1); last !== undefined; last = requests.at(-1)) {
         yield requests
-        requests = await query(requestsAfter(last.request.tokenId, last.request.key))
+        const { bucketId, request } = last
+        requests = await query(requestsAfter(request.tokenId, bucketId, request.key))
       }
     },
     async *events() {
@@ -415,38 +401,8 @@ function* beginTransfer(state: string, buckets: readonly TransferredBucket[]): W
   )
 }
 
-/** Their numbers are generated in this order. */
-function* insertTokens(tokens: readonly TransferredToken[]): Work<void> {
-  for (const token of tokens) {
-    const {
-      id,
-      bucketId,
-      name,
-      hash,
-      scopes,
-      createdAt,
-      expiresAt,
-      lastUsedAt,
-      revokedAt,
-      note,
-      limits,
-      replacedBy,
-    } = token
-    const limitedBy = limits?.id ?? null
-    if (limits !== null && bucketId !== null) yield* transferLimits(bucketId, limits)
-    yield* change(
-      `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at, note, limited_by, replaced_by)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-      ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, last_used_at = excluded.last_used_at,
-        revoked_at = excluded.revoked_at, replaced_by = excluded.replaced_by`,
-      ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, lastUsedAt, revokedAt],
-      ...[note, limitedBy, replacedBy],
-    )
-  }
-}
-
 function* insertRequests(requests: readonly TransferredRequest[]): Work<void> {
-  for (const { request, items } of requests) yield* storeRequest(request, items)
+  for (const { bucketId, request, items } of requests) yield* storeRequest(bucketId, request, items)
 }
 
 function* countBucket(id: BucketId, engine: EngineName): Work<void> {

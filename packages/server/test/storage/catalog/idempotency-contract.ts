@@ -9,6 +9,7 @@ import {
   newBucket,
   newItem,
   newItems,
+  newServiceToken,
   newToken,
   withBytes,
 } from './samples.ts'
@@ -37,7 +38,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       expect(listed).toHaveLength(2)
       for (const result of results) expect(result).toEqual(results[0])
       expect(results[0]?.map(({ id }) => id)).toEqual(listed)
-      expect(await other.findRepeated(request())).toEqual(results[0])
+      expect(await other.findRepeated(bucketId, request())).toEqual(results[0])
     })
 
     test('I2 the items are returned completely, also after they are deleted', async () => {
@@ -48,11 +49,11 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
         newItem({ filename: 'Übersicht 🗺.jpg', ...taken }),
         newItem({ extension: null, width: null }),
       ]
-      expect(await catalog.findRepeated(request())).toBeNull()
+      expect(await catalog.findRepeated(bucketId, request())).toBeNull()
       expect(await catalog.addItemsOnce(bucketId, inBlobStore(items), request())).toEqual(items)
       for (const { id } of items) await catalog.removeItems(bucketId, [id])
       expect(await catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), request())).toEqual(items)
-      expect(await catalog.findRepeated(request())).toEqual(items)
+      expect(await catalog.findRepeated(bucketId, request())).toEqual(items)
       expect(await allPages(catalog, bucketId)).toEqual([])
     })
 
@@ -65,7 +66,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       await expect(catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), other)).rejects.toMatchObject(
         refusal,
       )
-      await expect(catalog.findRepeated(other)).rejects.toMatchObject(refusal)
+      await expect(catalog.findRepeated(bucketId, other)).rejects.toMatchObject(refusal)
       expect(await allPages(catalog, bucketId)).toHaveLength(1)
     })
 
@@ -100,13 +101,33 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
           code: 'quota-exceeded',
         },
       )
-      expect(await catalog.findRepeated(request())).toBeNull()
+      expect(await catalog.findRepeated(bucketId, request())).toBeNull()
       await catalog.addItemsOnce(
         bucketId,
         inBlobStore(newItems(1)),
         request({ fingerprint: hashOf('other') }),
       )
       expect(await allPages(catalog, bucketId)).toHaveLength(1)
+    })
+
+    test('I4, ST4 a service token has keys of its own in each bucket, which go with the bucket', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const [a, b] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      await catalog.addServiceToken(newServiceToken('s'))
+      const keyed = request({ tokenId: 's' as TokenId })
+      const [ofA, ofB] = [newItems(1), newItems(2)]
+      expect(await catalog.addItemsOnce(a, inBlobStore(ofA), keyed)).toEqual(ofA)
+      expect(await other.findRepeated(b, keyed)).toBeNull()
+      expect(await other.findKeyed(b, keyed, 1_000)).toBeNull()
+      expect(await other.addItemsOnce(b, inBlobStore(ofB), keyed)).toEqual(ofB)
+      for (const [bucketId, items] of [
+        [a, ofA],
+        [b, ofB],
+      ] as const)
+        expect(await catalog.addItemsOnce(bucketId, inBlobStore(newItems(1)), keyed)).toEqual(items)
+      while (!(await catalog.deleteBucketChunk(a, 10, 1_000)).isDeleted);
+      expect(await catalog.findRepeated(a, keyed)).toBeNull()
+      expect(await catalog.findRepeated(b, keyed)).toEqual(ofB)
     })
 
     test('I5 a key is removed at its expiry', async () => {
@@ -118,7 +139,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
         inBlobStore(newItems(1)),
         request({ key: 'later', expiresAt: 3_000 }),
       )
-      expect(await catalog.findRepeated(request({ now: 2_000 }))).toBeNull()
+      expect(await catalog.findRepeated(bucketId, request({ now: 2_000 }))).toBeNull()
       await catalog.addItemsOnce(
         bucketId,
         inBlobStore(newItems(1)),
@@ -126,8 +147,8 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       )
       expect(await allPages(catalog, bucketId)).toHaveLength(3)
       expect(await catalog.forgetRequests(2_500)).toBe(1)
-      expect(await catalog.findRepeated(request({ now: 1 }))).toBeNull()
-      expect(await catalog.findRepeated(request({ key: 'later' }))).toHaveLength(1)
+      expect(await catalog.findRepeated(bucketId, request({ now: 1 }))).toBeNull()
+      expect(await catalog.findRepeated(bucketId, request({ key: 'later' }))).toHaveLength(1)
     })
   })
 }

@@ -187,7 +187,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       // The first message says that changes may be lost.
       expect(await after.findWebhook(id)).toMatchObject({ secrets: [secret], position: null })
       expect(await after.findGrant(hashOf('small'))).toMatchObject({ bucketId: small, nextExpiry: expiry })
-      expect(await after.findRepeated(request)).toEqual(few)
+      expect(await after.findRepeated(small, request)).toEqual(few)
       expect(after.epoch).not.toBe(before.epoch)
       const selection = { order: 'oldest', kind: null, from: null, to: null, name: null, labels } as const
       for (const [bucketId, items] of [

@@ -2,7 +2,7 @@ import { isItemId, isUploadId } from '../../../core/ids.ts'
 import { isObject, parseJson } from '../../../core/json.ts'
 import { isNote, isTypes, readLimits } from '../../../core/quotas.ts'
 import { dayOf, maxDays } from '../../../core/times.ts'
-import { isScope } from '../../../core/token-rules.ts'
+import { isServiceScope } from '../../../core/token-rules.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../../core/webhook-rules.ts'
 import { actorKinds, auditActions } from '../audit/audit-events.ts'
 import { isItemChangeKind } from '../items/item-changes.ts'
@@ -79,7 +79,7 @@ const counter = text()
 const bucket = integer(-Number.MAX_SAFE_INTEGER)
 const bucketName = shape(/^(?:[a-z0-9-]{1,63}|\d+\/(?:trash|deleted))$/)
 const usageDay = integer(0, dayOf(maxTime))
-const tokenId = shape(/^(?:tok|usr)_[0-9a-z]{12}$/)
+const tokenId = shape(/^(?:tok|usr|svc)_[0-9a-z]{12}$/)
 const itemId = text(isItemId)
 const uploadId = text(isUploadId)
 const secret = shape(/^whsec_[\w+/]{43}=$/)
@@ -215,10 +215,10 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
     columns: {
       id: tokenId,
       number: integer(1),
-      bucket_id: bucket,
+      bucket_id: optional(bucket),
       name: text((name) => name.length <= 255 && !/\p{Cc}/u.test(name)),
       hash: bytes(32, 32),
-      scopes: text((scopes) => scopes === '' || scopes.split(' ').every(isScope)),
+      scopes: text((scopes) => scopes === '' || scopes.split(' ').every(isServiceScope)),
       created_at: time,
       expires_at: optional(time),
       last_used_at: optional(time),
@@ -228,12 +228,14 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       replaced_by: optional(tokenId),
     },
     references: {
-      bucket_id: ofBucket('tokens'),
+      // Service tokens, and no others, have no bucket.
+      bucket_id: `CASE WHEN bucket_id IS NULL THEN id LIKE 'svc%' ELSE id NOT LIKE 'svc%' AND ${ofBucket('tokens')} END`,
+      scopes: `bucket_id IS NULL OR scopes NOT LIKE '%buckets:manage%'`,
       // The deletion of a bucket revokes its tokens first.
       limited_by: `limited_by IS NULL OR revoked_at IS NOT NULL OR EXISTS (SELECT 1 FROM token_limits
         WHERE token_limits.id = limited_by AND token_limits.bucket_id = tokens.bucket_id)`,
       replaced_by: `replaced_by IS NULL OR revoked_at IS NOT NULL OR EXISTS (SELECT 1 FROM tokens AS successor
-        WHERE successor.id = tokens.replaced_by AND successor.bucket_id = tokens.bucket_id)`,
+        WHERE successor.id = tokens.replaced_by AND successor.bucket_id IS NOT DISTINCT FROM tokens.bucket_id)`,
     },
   },
   token_limits: {
@@ -250,16 +252,21 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
     references: { bucket_id: ofBucket('token_limits') },
   },
   keyed_requests: {
-    key: ['token_id', 'key'],
+    key: ['token_id', 'bucket_id', 'key'],
     columns: {
       token_id: tokenId,
+      bucket_id: bucket,
       key: text((key) => key !== '' && key.length <= 255),
       fingerprint: bytes(32, 32),
       items: text(isItemList),
       bytes: optional(integer()),
       expires_at: time,
     },
-    references: { token_id: 'EXISTS (SELECT 1 FROM tokens WHERE tokens.id = token_id)' },
+    references: {
+      token_id: 'EXISTS (SELECT 1 FROM tokens WHERE tokens.id = token_id)',
+      bucket_id: `EXISTS (SELECT 1 FROM buckets WHERE buckets.id = keyed_requests.bucket_id) AND NOT EXISTS
+        (SELECT 1 FROM tokens WHERE tokens.id = token_id AND tokens.bucket_id <> keyed_requests.bucket_id)`,
+    },
   },
   signing_keys: {
     key: ['number'],

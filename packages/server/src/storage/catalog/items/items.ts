@@ -206,17 +206,16 @@ export function* setPreview(
 /** True for items that have not expired at `now`, a parameter. */
 export const isLive = (now: string): string => `coalesce(item_expires_at > ${now}, true)`
 
-/** The items of the first request with the key; null if the key is new or expired. Throws Fault `idempotency-key-reused`. */
-export function* findRepeated({
-  tokenId,
-  key,
-  fingerprint,
-  now,
-}: IdempotentRequest): Query<readonly NewItem[] | null> {
+/** The items of the first request with the key of the token in this bucket; null if the key is new or expired. Throws Fault `idempotency-key-reused`. */
+export function* findRepeated(
+  bucketId: BucketId,
+  { tokenId, key, fingerprint, now }: IdempotentRequest,
+): Query<readonly NewItem[] | null> {
   const found = yield* first(
     (row) => ({ items: parseItems(text(row, 0)), fingerprint: bytes(row, 1) }),
-    'SELECT items::text, fingerprint FROM keyed_requests WHERE token_id = $1 AND key = $2 AND expires_at > $3',
-    ...[tokenId, key, now],
+    `SELECT items::text, fingerprint FROM keyed_requests
+      WHERE token_id = $1 AND bucket_id = $2 AND key = $3 AND expires_at > $4`,
+    ...[tokenId, bucketId, key, now],
   )
   if (found === null) return null
   if (!Buffer.from(found.fingerprint).equals(fingerprint))
@@ -226,17 +225,18 @@ export function* findRepeated({
 
 /** The first request with a key, if it was stored and has not expired at `now`: the bytes of its files, as they were sent, if that is known. */
 export const findKeyed = (
+  bucketId: BucketId,
   { tokenId, key }: Pick<IdempotentRequest, 'tokenId' | 'key'>,
   now: number,
 ): Query<{ readonly bytes: number | null } | null> =>
   first(
     (row) => ({ bytes: integerOrNull(row, 0) }),
-    'SELECT bytes FROM keyed_requests WHERE token_id = $1 AND key = $2 AND expires_at > $3',
-    ...[tokenId, key, now],
+    'SELECT bytes FROM keyed_requests WHERE token_id = $1 AND bucket_id = $2 AND key = $3 AND expires_at > $4',
+    ...[tokenId, bucketId, key, now],
   )
 
 /**
- * As addItems, once for each key of a token: returns the items of the first request with the key, even if they were deleted
+ * As addItems, once for each key of a token in the bucket: returns the items of the first request with the key, even if they were deleted
  * since. Throws Fault `idempotency-key-reused` if its fingerprint differs. `limitedBy` as in addLimitedItems; null for no limits.
  */
 export function* addItemsOnce(
@@ -246,11 +246,11 @@ export function* addItemsOnce(
   by?: Actor,
   limitedBy: TokenId | null = null,
 ): Work<readonly NewItem[]> {
-  const first = yield* findRepeated(request)
+  const first = yield* findRepeated(bucketId, request)
   if (first !== null) return first
   yield* addLimitedItems(bucketId, items, limitedBy, by)
   const added = items.map(({ bytes: _bytes, ...item }) => item)
-  yield* storeRequest(request, added)
+  yield* storeRequest(bucketId, request, added)
   return added
 }
 
@@ -273,22 +273,23 @@ export function* addLimitedItems(
 
 /** To be called within a transaction that holds the lock of the bucket. */
 export function* storeRequest(
+  bucketId: BucketId,
   { tokenId, key, fingerprint, bytes = null, expiresAt }: Omit<IdempotentRequest, 'now'>,
   items: readonly NewItem[],
 ): Work<void> {
   yield* change(
-    `INSERT INTO keyed_requests (token_id, key, fingerprint, items, bytes, expires_at) VALUES ($1, $2, $3, $4, $5, $6)
-    ON CONFLICT (token_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, items = excluded.items,
+    `INSERT INTO keyed_requests (token_id, bucket_id, key, fingerprint, items, bytes, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (token_id, bucket_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, items = excluded.items,
       bytes = excluded.bytes, expires_at = excluded.expires_at`,
-    ...[tokenId, key, fingerprint, serializeItems(items), bytes, expiresAt],
+    ...[tokenId, bucketId, key, fingerprint, serializeItems(items), bytes, expiresAt],
   )
 }
 
 /** Removes the records of requests that expired at `now` or before; returns how many. */
 export const forgetRequests = (now: number): Work<number> =>
   change(
-    `DELETE FROM keyed_requests WHERE (token_id, key) IN
-      (SELECT token_id, key FROM keyed_requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`,
+    `DELETE FROM keyed_requests WHERE (token_id, bucket_id, key) IN
+      (SELECT token_id, bucket_id, key FROM keyed_requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`,
     ...[now, requestsPerStep],
   )
 

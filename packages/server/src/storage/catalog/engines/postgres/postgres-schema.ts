@@ -125,15 +125,16 @@ CREATE TABLE token_limits (
   reserved_bytes int8 NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0)
 ) WITH (fillfactor = 50);
 
--- bytes is the size of the files as they were sent, null if it is not known.
+-- bucket_id is that of the token, or one to which a service token has uploaded. bytes is the size of the files as they were sent, null if it is not known.
 CREATE TABLE keyed_requests (
   token_id text COLLATE "C" NOT NULL REFERENCES tokens (id),
+  bucket_id int8 NOT NULL,
   key text COLLATE "C" NOT NULL,
   fingerprint bytea NOT NULL,
   items json NOT NULL,
   bytes int8,
   expires_at int8 NOT NULL,
-  PRIMARY KEY (token_id, key)
+  PRIMARY KEY (token_id, bucket_id, key)
 );
 
 CREATE INDEX keyed_requests_by_expiry ON keyed_requests (expires_at);

@@ -129,15 +129,16 @@ CREATE TABLE token_limits (
   reserved_bytes INTEGER NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0)
 ) STRICT, WITHOUT ROWID;
 
--- bytes is the size of the files as they were sent, null if it is not known.
+-- bucket_id is that of the token, or one to which a service token has uploaded. bytes is the size of the files as they were sent, null if it is not known.
 CREATE TABLE keyed_requests (
   token_id TEXT NOT NULL REFERENCES tokens (id),
+  bucket_id INTEGER NOT NULL,
   key TEXT NOT NULL,
   fingerprint BLOB NOT NULL,
   items TEXT NOT NULL,
   bytes INTEGER,
   expires_at INTEGER NOT NULL,
-  PRIMARY KEY (token_id, key)
+  PRIMARY KEY (token_id, bucket_id, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX keyed_requests_by_expiry ON keyed_requests (expires_at);

@@ -89,6 +89,11 @@ const developmentVersions = [18, 19]
 /** The names of a table and of a column in these versions. */
 const earlierNames: Readonly<Record<string, string>> = { items: 'media', item_id: 'media_id' }
 
+/** Columns of this version that have a value for each row of earlier ones. */
+const laterColumns: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  keyed_requests: { bucket_id: '(SELECT bucket_id FROM backup.tokens WHERE tokens.id = token_id)' },
+}
+
 /**
  * Copies the catalog of a backup into the directory of a new one; the copy is not synced. A backup of the last development versions gets the
  * schema of this one. Throws CatalogVersionError if an earlier one made the backup.
@@ -137,12 +142,13 @@ function copyTable(db: DatabaseSync, table: string): void {
   const present = columnsOf(source)
   // These versions had no feed.
   if (present.size === 0) return
+  const later = laterColumns[table] ?? {}
   const sourceOf = (column: string) => (present.has(column) ? column : earlierNames[column])
-  const columns = namesOf(db, `SELECT name FROM pragma_table_info('${table}', 'main')`).filter((column) =>
-    present.has(sourceOf(column) ?? ''),
+  const columns = namesOf(db, `SELECT name FROM pragma_table_info('${table}', 'main')`).filter(
+    (column) => present.has(sourceOf(column) ?? '') || Object.hasOwn(later, column),
   )
   const values = columns.map((column) =>
-    column === 'sha256' ? 'coalesce(sha256, zeroblob(32))' : sourceOf(column),
+    column === 'sha256' ? 'coalesce(sha256, zeroblob(32))' : (sourceOf(column) ?? later[column]),
   )
   // A table of which the backup has nothing.
   if (columns.length === 0) return
