@@ -6,6 +6,7 @@ import { type SendSettings, send } from './send.ts'
 import { arrayOf, type Check, count, objectOf, orNull, parse, text, textOrNull } from './shape.ts'
 import { type CreatedToken, createdTokenShape, type NewToken, newTokenBody } from './tokens.ts'
 import type { Endpoints } from './urls.ts'
+import { fetchUsage, type Usage, type UsageOptions } from './usage.ts'
 
 /** A bucket as tokens of the service see it, as on the wire. */
 export interface ManagedBucket extends Bucket {
@@ -106,6 +107,9 @@ export interface BucketManager {
   /** Deletes a bucket with its tokens. Its name is free at once; what it held is removed in the background. */
   delete(name: string, options?: DeleteBucketOptions): Promise<void>
 
+  /** Returns the usage of a bucket by day, the earliest day first. Today is partial. */
+  usage(name: string, options?: UsageOptions): Promise<readonly Usage[]>
+
   /** Creates a token of a bucket, whose scopes the client's token has too, besides `tokens:manage`. It is not retried. */
   createToken(name: string, token: NewToken, options?: CallOptions): Promise<CreatedToken>
 }
@@ -199,6 +203,9 @@ export function createBucketManager(settings: SendSettings, { buckets }: Endpoin
         read: readNothing,
       })
     },
+
+    usage: async (name: string, options: UsageOptions = {}) =>
+      await fetchUsage(settings, urlOf(name), options),
 
     async createToken(name: string, token: NewToken, { signal }: CallOptions = {}) {
       return await sendJson(settings, {

@@ -6,6 +6,7 @@ import { createClient } from './create-client.ts'
 import { createKeyManager, type KeyManager } from './keys.ts'
 import { fetchToken, type Token } from './tokens.ts'
 import { endpointsOf } from './urls.ts'
+import { type BucketUsage, type DayOptions, iterateUsage } from './usage.ts'
 
 /** All buckets of a service, with a token of the service. Calls reject as those of `Client`. */
 export interface ServiceClient {
@@ -14,6 +15,9 @@ export interface ServiceClient {
 
   /** Manages the buckets, with the scope `buckets:manage`. */
   readonly buckets: BucketManager
+
+  /** Iterates over the usage of all buckets on a day, by name, also of deleted ones. The token needs the scope `buckets:manage`. */
+  usage(options?: DayOptions): AsyncGenerator<BucketUsage, void, undefined>
 
   /** Manages the keys that sign URLs, with the scope `buckets:manage`. */
   readonly keys: KeyManager
@@ -32,6 +36,7 @@ export function createServiceClient(options: Omit<ClientOptions, 'bucket'>): Ser
   return Object.freeze({
     bucket: (name: string) => createClient({ ...options, bucket: name }),
     buckets: createBucketManager(settings, endpoints),
+    usage: (options: DayOptions = {}) => iterateUsage(settings, endpoints, options),
     keys: createKeyManager(settings, endpoints),
     events: (selection: EventOptions = {}) => iterateEvents(settings, endpoints, selection),
     whoami: async (call: CallOptions = {}) => await fetchToken(settings, endpoints, call),

@@ -38,6 +38,7 @@ export interface Endpoints {
   readonly tokens: string
   readonly webhooks: string
   readonly buckets: string
+  readonly usage: string
   readonly keys: string
   readonly events: (parameters: URLSearchParams) => string
 }
@@ -73,6 +74,7 @@ export function endpointsOf(given: string | URL): Endpoints {
     tokens: `${base}/api/tokens`,
     webhooks: `${base}/api/webhooks`,
     buckets: `${base}/api/buckets`,
+    usage: `${base}/api/usage`,
     keys: `${base}/api/keys`,
     events: (parameters) => `${base}/api/audit?${parameters}`,
   }

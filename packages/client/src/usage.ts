@@ -1,4 +1,8 @@
-import { type Check, count, flag, objectOf, text } from './shape.ts'
+import type { CallOptions } from './client-options.ts'
+import { followCursors, sendJson } from './json.ts'
+import type { SendSettings } from './send.ts'
+import { arrayOf, type Check, count, flag, objectOf, parse, text, textOrNull } from './shape.ts'
+import type { Endpoints } from './urls.ts'
 
 interface Amount {
   readonly items: number
@@ -30,9 +34,28 @@ export interface Usage {
   }
 }
 
+/** The usage of one of all buckets. */
+export interface BucketUsage extends Usage {
+  readonly bucket: string
+  /** RFC 3339, UTC; null for a bucket that exists. */
+  readonly deleted_at: string | null
+}
+
+export interface UsageOptions extends CallOptions {
+  /** The first day (UTC), such as `2026-11-01`, 399 days ago at the earliest. Default: 29 days before `to`. */
+  readonly from?: string | undefined
+  /** The last day. Default: today. */
+  readonly to?: string | undefined
+}
+
+export interface DayOptions extends CallOptions {
+  /** The day (UTC), such as `2026-11-01`, 399 days ago at the earliest. Default: today. */
+  readonly day?: string | undefined
+}
+
 const amount: Check<Amount> = objectOf<Amount>({ items: count, bytes: count })
 
-export const usageMembers = {
+const usageMembers = {
   day: text,
   is_partial: flag,
   items: count,
@@ -44,3 +67,47 @@ export const usageMembers = {
 }
 
 export const usageShape: Check<Usage> = objectOf<Usage>(usageMembers)
+
+const daysShape = objectOf<{ readonly data: readonly Usage[] }>({ data: arrayOf(usageShape) })
+const bucketUsageShape: Check<BucketUsage> = objectOf<BucketUsage>({
+  bucket: text,
+  deleted_at: textOrNull,
+  ...usageMembers,
+})
+
+const withParameters = (given: string, parameters: Readonly<Record<string, string | undefined>>): string => {
+  const url = new URL(given)
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined) url.searchParams.set(name, value)
+  return url.href
+}
+
+const what = 'a usage'
+
+/** Fetches the usage of a bucket by day, the earliest day first. */
+export async function fetchUsage(
+  settings: SendSettings,
+  bucketUrl: string,
+  { from, to, signal }: UsageOptions,
+): Promise<readonly Usage[]> {
+  const { data } = await sendJson(settings, {
+    url: withParameters(`${bucketUrl}/usage`, { from, to }),
+    signal,
+    what,
+    read: (value) => parse(what, daysShape, value),
+  })
+  return data
+}
+
+/** Iterates over the usage of all buckets on a day, by name. */
+export const iterateUsage = (
+  settings: SendSettings,
+  endpoints: Pick<Endpoints, 'usage'>,
+  { day, signal }: DayOptions,
+): AsyncGenerator<BucketUsage, void, undefined> =>
+  followCursors(settings, {
+    url: withParameters(endpoints.usage, { day }),
+    what,
+    item: bucketUsageShape,
+    signal,
+  })

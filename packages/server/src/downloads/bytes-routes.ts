@@ -64,8 +64,7 @@ export function bytesRoutes(
     const { head, bytes, blob, variant } = found
     const isHead = request.method === 'HEAD'
     cached.countRequest(found.id, variant)
-    usage.countRequest(found.item.bucketId, 'download')
-    if (!isHead) usage.countBytes(found.item.bucketId, bytes.length)
+    usage.countRequest(found.item.bucketId, 'download', isHead ? 0 : bytes.length)
     if (recordDownload !== null && !isHead)
       recordDownload({ id, request }, found.item, { variant, access: null })
     const cors = corsHead(corsHeaders(request.headers))

@@ -52,9 +52,11 @@ export class UsageLog {
     this.#parts = parts
   }
 
-  /** Counts a request whose bucket is known. */
-  countRequest(bucketId: BucketId, kind: RequestKind): void {
-    this.#countsOf(bucketId)[kind] += 1
+  /** Counts a request whose bucket is known, and bytes of an item that are sent at once. */
+  countRequest(bucketId: BucketId, kind: RequestKind, bytes = 0): void {
+    const counts = this.#countsOf(bucketId)
+    counts[kind] += 1
+    counts.bytes += bytes
   }
 
   /** Counts bytes of items that were sent. */
