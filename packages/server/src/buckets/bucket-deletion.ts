@@ -16,6 +16,9 @@ const leaseTime = 10_000
 /** Milliseconds after which a lease is extended. */
 const extendAfter = 3_000
 
+/** Nobody waits for the removal, so it rests for three times as long as it works. */
+const rest = 3
+
 interface RemovalParts extends Omit<BlobDeletionParts, 'catalog' | 'blobs'> {
   readonly catalog: Pick<
     Catalog,
@@ -151,6 +154,7 @@ export class BucketDeleter {
           return isLeft
         },
         () => this.#isStopping,
+        rest,
       )
       if (isLeft) await removal.release()
       else if (removal.items > 0) onRemoved(id, removal.items)

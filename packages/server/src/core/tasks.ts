@@ -130,14 +130,18 @@ export class TickQueue {
 const longestPause = 100
 
 /**
- * Runs the steps of background work until one returns false, or until the process stops. Pauses after each step for as long as it took, up to
- * `longestPause`, so that the work uses half of a core at the most.
+ * Runs the steps of background work until one returns false, or until the process stops. Pauses after each step for `rest` times as long as it took, up
+ * to `longestPause`, so that by default the work uses half of a core at the most.
  */
-export async function runInSteps(step: () => Promise<boolean>, isStopping: () => boolean): Promise<void> {
+export async function runInSteps(
+  step: () => Promise<boolean>,
+  isStopping: () => boolean,
+  rest = 1,
+): Promise<void> {
   while (!isStopping()) {
     const start = performance.now()
     if (!(await step())) return
-    const pause = Math.min(performance.now() - start, longestPause)
+    const pause = Math.min(rest * (performance.now() - start), longestPause)
     await new Promise((resolve) => setTimeout(resolve, pause))
   }
 }
