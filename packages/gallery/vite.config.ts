@@ -18,7 +18,8 @@ export default defineConfig(({ command, mode }) => {
       target: 'es2023',
       // The Content-Security-Policy forbids `data:` URLs.
       assetsInlineLimit: 0,
-      modulePreload: { polyfill: false },
+      // The names of what each chunk imports would be a part of the first view.
+      modulePreload: false,
       // The first build empties the directory.
       emptyOutDir: !isUploadPage(mode),
       rolldownOptions: {

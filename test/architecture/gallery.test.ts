@@ -8,6 +8,7 @@ const files = sourcesBelow(src)
 /** Files that the page loads on demand, and the modules that only they may import. */
 const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/session/issuer-sign-in.ts': /^oauth4webapi$/,
+  'packages/gallery/src/service-pages.tsx': /^$/,
   'packages/gallery/src/tokens/tokens-view.tsx': /^$/,
   'packages/gallery/src/webhooks/webhooks-view.tsx': /^$/,
   'packages/gallery/src/viewer/details.tsx': /^$/,
@@ -87,6 +88,17 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   labels: ['components', 'strings.ts'],
   tokens: ['components', 'copy-text.ts', 'format.ts', 'labels', 'limit-texts.ts', 'service', 'strings.ts'],
   webhooks: ['components', 'format.ts', 'service', 'strings.ts'],
+  buckets: [
+    'components',
+    'format.ts',
+    'preferences.tsx',
+    'service',
+    'shell',
+    'strings',
+    'strings.ts',
+    'tokens',
+    'webhooks',
+  ],
   selection: [
     'components',
     'copy-text.ts',
@@ -138,9 +150,10 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
 /** What people see of a folder, and the hooks of that. The other files hold state, and know nothing of the page that shows it. */
 const isView = (path: string) => /\.tsx$|\/use-[^/]+$/.test(path)
 /** The files that compose the page. */
-const composing = ['main.tsx', 'app.tsx', 'gallery-context.ts', 'open-gallery.ts', 'use-code.ts'].map(
-  (name) => `${src}${name}`,
-)
+const composing = [
+  ...['main.tsx', 'app.tsx', 'gallery-context.ts', 'open-gallery.ts', 'open-service.ts', 'service-pages.tsx'],
+  'use-code.ts',
+].map((name) => `${src}${name}`)
 const folderOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
 
 test('imports between the folders of the gallery point one way', () => {
@@ -165,6 +178,7 @@ test('only views use the context of the page, and only the page itself composes 
     importersOf('gallery-context.ts').filter((path) => !isView(path) && !composing.includes(path)),
   ).toEqual([])
   expect(importersOf('open-gallery.ts')).toEqual([`${src}app.tsx`])
+  expect(importersOf('open-service.ts')).toEqual([`${src}service-pages.tsx`])
   expect(importersOf('app.tsx')).toEqual([`${src}main.tsx`])
 })
 

@@ -6,11 +6,12 @@ import type { Preferences } from './preferences.tsx'
 import type { Section } from './router.ts'
 import { DeletionDialog, LocationDialog } from './selection/dialogs.tsx'
 import { SelectionBar } from './selection/selection-bar.tsx'
-import type { Session, SignedIn } from './session/session.ts'
+import type { BucketPageProps, ServicePagesProps } from './service-pages.tsx'
+import type { Session } from './session/session.ts'
 import { Resuming, SignIn } from './session/sign-in.tsx'
 import { Header } from './shell/header.tsx'
 import { ConnectionBanner, NoticeAnnouncer, NoticeList } from './shell/notice-list.tsx'
-import { strings } from './strings.ts'
+import { loadTexts, strings } from './strings.ts'
 import { KeyboardShortcuts } from './timeline/keys.tsx'
 import { TimelineView } from './timeline/timeline-view.tsx'
 import { DropZone } from './uploads/drop-zone.tsx'
@@ -28,19 +29,42 @@ export function App({ session, preferences }: { session: Session; preferences: P
         preferences={preferences}
       />
     )
+  if (state.at === 'service')
+    return (
+      <ServicePage
+        key={state.signedIn.token}
+        signedIn={state.signedIn}
+        session={session}
+        preferences={preferences}
+      />
+    )
   if (state.at === 'resuming') return <Resuming session={session} unreachable={state.unreachable} />
   return <SignIn session={session} state={state} preferences={preferences} />
 }
 
-interface BucketPageProps {
-  readonly signedIn: SignedIn
-  readonly session: Session
-  readonly preferences: Preferences
+/** The pages of a service token, when their code is loaded. */
+function ServicePage(props: Omit<ServicePagesProps, 'BucketPage'>) {
+  const [Loaded, setLoaded] = useState<ComponentType<ServicePagesProps> | 'loading' | 'failed'>('loading')
+  useEffect(() => {
+    Promise.all([import('./service-pages.tsx'), loadTexts('buckets', 'tokens')]).then(
+      ([{ ServicePages }]) => setLoaded(() => ServicePages),
+      () => setLoaded('failed'),
+    )
+  }, [])
+  if (Loaded === 'loading') return <p role="status">{strings.viewer.loading}</p>
+  return Loaded === 'failed' ? (
+    <p role="alert">{strings.notLoaded}</p>
+  ) : (
+    <Loaded {...props} BucketPage={BucketPage} />
+  )
 }
 
-/** The page of a signed-in person. */
-function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
-  const gallery = useMemo(() => openGallery(signedIn, session, preferences), [signedIn, session, preferences])
+/** The page of a bucket. */
+function BucketPage({ signedIn, session, preferences, place }: BucketPageProps) {
+  const gallery = useMemo(
+    () => openGallery(signedIn, session, preferences, place),
+    [signedIn, session, preferences, place],
+  )
   useEffect(() => () => gallery.close(), [gallery])
   const { router, isShown } = gallery
   const section = router.section.value
@@ -96,7 +120,6 @@ const texts = {
   tokens: ['tokens', 'links', 'labels'],
   webhooks: ['webhooks', 'tokens'],
 } as const
-const missing = async () => (await import('./tokens/missing-scopes.tsx')).MissingScopePage
 
 /** The list of uploads, when its code is loaded. */
 function Tray() {
@@ -111,8 +134,11 @@ function Tray() {
 /** What is shown instead of files, when its code is loaded. */
 function SectionPage({ section }: { section: Section }) {
   const { canOpen } = useGallery()
-  const load = canOpen(section) ? views[section] : missing
-  const View = useCode<ComponentType>(load, ...texts[section])
+  const missing = async () => {
+    const { MissingScopePage } = await import('./tokens/missing-scopes.tsx')
+    return () => <MissingScopePage title={strings.sections[section]} scope={`${section}:manage`} />
+  }
+  const View = useCode<ComponentType>(canOpen(section) ? views[section] : missing, ...texts[section])
   if (View === 'loading') return <p role="status">{strings.viewer.loading}</p>
   return View === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <View />
 }

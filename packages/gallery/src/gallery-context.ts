@@ -1,7 +1,10 @@
-import type { Client } from '@mediabucket/client'
+import type { BucketManager, Client, Token } from '@mediabucket/client'
 import type { ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
+import type { ServiceAddress } from './buckets/address.ts'
+import type { BucketList } from './buckets/bucket-list.ts'
+import type { Usages } from './buckets/usages.ts'
 import type { Preferences } from './preferences.tsx'
 import type { Router, Section } from './router.ts'
 import type { Deletion } from './selection/deletion.ts'
@@ -9,11 +12,12 @@ import type { LocationWarning } from './selection/location-warning.ts'
 import type { Selection, SelectMany } from './selection/selection.ts'
 import type { Sharing } from './selection/sharing.ts'
 import type { BucketUsage } from './service/bucket.ts'
+import type { LoadUsage } from './service/bucket-usage.ts'
 import type { Connection } from './service/connection.ts'
 import type { Edits } from './service/edits.ts'
 import type { FileAccess } from './service/file-access.ts'
 import type { MediaCache } from './service/media-cache.ts'
-import type { BucketToken } from './session/session.ts'
+import type { BucketToken, SignedIn } from './session/session.ts'
 import type { Notices } from './shell/notices.ts'
 import type { Placeholders } from './tiles/placeholders.ts'
 import type { ShownList } from './timeline/shown-list.ts'
@@ -21,10 +25,34 @@ import type { Timeline } from './timeline/timeline.ts'
 import type { Trash } from './trash/trash.ts'
 import type { Uploads } from './uploads/uploads.ts'
 
-/** The state and the operations of the page while a person is signed in. */
-export interface Gallery {
+/** Where a service token has opened a bucket. */
+export interface PlaceInService {
+  /** The address of the list of buckets. */
+  readonly origin: string
+  /** What the addresses of the bucket begin with. */
+  readonly prefix: string
+}
+
+/** What every page of a signed-in person has. */
+export interface Page {
+  readonly connection: Connection
+  readonly notices: Notices
+  readonly preferences: Preferences
+  readonly tokenInfo: Token
+  signOut(): void
+}
+
+/** One bucket: what the pages of its tokens and webhooks need. */
+export interface BucketAccess extends Page {
   readonly client: Client
+  /** The token, with its scopes in this bucket. */
   readonly tokenInfo: BucketToken
+}
+
+/** The state and the operations of the page that shows a bucket. */
+export interface Gallery extends BucketAccess {
+  /** The address of the list of buckets, from which a service token has opened this one; null for the bucket of the token. */
+  readonly origin: string | null
   readonly canDelete: boolean
   readonly canEdit: boolean
   canOpen(section: Section): boolean
@@ -34,9 +62,6 @@ export interface Gallery {
   readonly canAsk: boolean
   readonly edits: Edits
   readonly router: Router
-  readonly connection: Connection
-  readonly notices: Notices
-  readonly preferences: Preferences
   readonly shownList: ShownList
   /** The whole bucket, or what of it matches a search and filters. */
   readonly timeline: Timeline
@@ -55,7 +80,6 @@ export interface Gallery {
   loadPhotoSwipe(): Promise<typeof import('./viewer/photo-swipe.tsx')>
   readonly files: FileAccess
   readonly sharing: Sharing
-  signOut(): void
   close(): void
 }
 
@@ -65,4 +89,48 @@ export function useGallery(): Gallery {
   const gallery = useContext(GalleryContext)
   if (gallery === null) throw new Error('useGallery() was called outside GalleryContext')
   return gallery
+}
+
+/** A bucket of a service, whose pages are not opened from a gallery. */
+export interface BucketOfService extends BucketAccess {
+  /** The page that they were opened from. */
+  readonly parent: { readonly label: string; open(): void }
+}
+
+/** Around the pages of a bucket that is not shown by a gallery. */
+export const BucketContext = createContext<BucketOfService | null>(null)
+
+export function useBucket(): BucketAccess {
+  const bucket = useContext(BucketContext)
+  return bucket ?? useGallery()
+}
+
+/** The pages of a token of the service: its buckets. */
+export interface Service extends Page {
+  /** Those of the token that hold in every bucket. */
+  readonly scopes: readonly string[]
+  readonly address: ServiceAddress
+  readonly buckets: BucketManager
+  readonly loadUsage: LoadUsage
+  readonly list: BucketList
+  readonly usages: Usages
+  /** The session in a bucket, for its gallery. */
+  signedInTo(bucket: string): SignedIn
+  placeOf(bucket: string): PlaceInService
+  accessTo(bucket: string): BucketOfService
+  close(): void
+}
+
+/** Around the pages of a service. */
+export const ServiceContext = createContext<Service | null>(null)
+
+export function useService(): Service {
+  const service = useContext(ServiceContext)
+  if (service === null) throw new Error('useService() was called outside ServiceContext')
+  return service
+}
+
+export function usePage(): Page {
+  const service = useContext(ServiceContext)
+  return service ?? useGallery()
 }

@@ -1,5 +1,5 @@
 import { computed, effect } from '@preact/signals'
-import type { Gallery } from './gallery-context.ts'
+import type { Gallery, PlaceInService } from './gallery-context.ts'
 import type { Preferences } from './preferences.tsx'
 import { createRouter, noChoice, type Section } from './router.ts'
 import { createDeletion, showDeletion } from './selection/deletion.ts'
@@ -30,12 +30,13 @@ export function openGallery(
   { client, largeFileClient, tokenInfo }: SignedIn,
   session: Session,
   preferences: Preferences,
+  place?: PlaceInService,
 ): Gallery {
   const closing = new AbortController()
   const canOpen = (section: Section) => section === 'trash' || tokenInfo.scopes.includes(`${section}:manage`)
   const notices = createNotices()
   const { order, layout } = preferences
-  const router = createRouter({ ...noChoice, order: order.peek(), view: layout.peek() })
+  const router = createRouter({ ...noChoice, order: order.peek(), view: layout.peek() }, place?.prefix)
   const connection = createConnection(() => client.whoami(), session.end)
   const mediaCache = createMediaCache(client, connection, () => void reload())
   const files = createFileAccess(client, mediaCache)
@@ -124,6 +125,7 @@ export function openGallery(
   return {
     client,
     tokenInfo,
+    origin: place?.origin ?? null,
     canDelete: tokenInfo.scopes.includes('media:delete'),
     canEdit: tokenInfo.scopes.includes('media:write'),
     canOpen,

@@ -95,10 +95,14 @@ export interface Route {
 const sections = ['trash', 'tokens', 'webhooks'] as const
 export type Section = (typeof sections)[number]
 
+/** What hashes of the only bucket of a token begin with. */
+const ownPrefix = '#'
+
 /** An invalid page number is replaced by 1, an invalid item by null. Pages are in the order of uploads. */
-export function parseHash(hash: string): Route {
-  const fields = new URLSearchParams(hash.replace(/^#/, ''))
-  const section = sections.find((name) => hash === `#${name}`)
+export function parseHash(hash: string, prefix = ownPrefix): Route {
+  const query = hash.startsWith(prefix) ? hash.slice(prefix.length) : ''
+  const fields = new URLSearchParams(query)
+  const section = sections.find((name) => query === name)
   if (section) return { item: null, section }
   const page = fields.get('page')
   const id = fields.get('item') ?? ''
@@ -108,9 +112,9 @@ export function parseHash(hash: string): Route {
 }
 
 /** The hash of a route, without the page. */
-export function formatHash({ item, list, section }: Route): string {
-  if (section) return `#${section}`
-  return `#${[formatChoice(list), item === null ? '' : `item=${item}`].filter(Boolean).join('&')}`
+export function formatHash({ item, list, section }: Route, prefix = ownPrefix): string {
+  if (section) return `${prefix}${section}`
+  return `${prefix}${[formatChoice(list), item === null ? '' : `item=${item}`].filter(Boolean).join('&')}`
 }
 
 function pageNumberOf(typed: string): number {
@@ -138,12 +142,12 @@ export interface Router {
   close(): void
 }
 
-/** `preferred` is shown if the address names nothing when the page is opened. */
-export function createRouter(preferred: ListChoice): Router {
+/** `preferred` is shown if the address names nothing when the page is opened. `prefix`: what the hashes of the bucket begin with. */
+export function createRouter(preferred: ListChoice, prefix = ownPrefix): Router {
   const read = () => {
-    const parsed = parseHash(location.hash)
+    const parsed = parseHash(location.hash, prefix)
     // Not kept in the address: the timeline is scrolled on from there.
-    if (parsed.page !== undefined) history.replaceState(null, '', formatHash(parsed))
+    if (parsed.page !== undefined) history.replaceState(null, '', formatHash(parsed, prefix))
     return parsed
   }
   const route = signal(read())
@@ -159,17 +163,20 @@ export function createRouter(preferred: ListChoice): Router {
       route.value = next
     })
   const complete = (next: Route): Route => (next.section ? next : { list: list.peek(), ...next })
-  const hashOf = (next: Route) => formatHash(complete(next))
+  const hashOf = (next: Route) => formatHash(complete(next), prefix)
 
   const replace = (next: Route) => {
     history.replaceState(null, '', hashOf(next))
     enter(complete(next))
   }
 
-  const update = () => enter(read())
+  const update = () => {
+    // The address of another page, which replaces this one.
+    if (prefix === ownPrefix || location.hash.startsWith(prefix)) enter(read())
+  }
   const { item, list: opened } = route.peek()
   // Adds the open list to the URL, so that Back and people who receive the URL see the same.
-  if (opened && hashOf({ item }) !== formatHash(route.peek())) replace({ item })
+  if (opened && hashOf({ item }) !== formatHash(route.peek(), prefix)) replace({ item })
   // A typed hash fires `hashchange`; back and forward after pushState fire `popstate`.
   addEventListener('hashchange', update)
   addEventListener('popstate', update)
@@ -180,7 +187,7 @@ export function createRouter(preferred: ListChoice): Router {
     section: computed(() => route.value.section ?? null),
     hashOf,
     go(next) {
-      if (hashOf(next) !== formatHash(route.value)) history.pushState(null, '', hashOf(next))
+      if (hashOf(next) !== formatHash(route.value, prefix)) history.pushState(null, '', hashOf(next))
       enter(complete(next))
     },
     replace,

@@ -38,6 +38,11 @@ const base = createPart<Texts>(
 
 /** Texts that are loaded with the code that uses them. */
 const parts = {
+  buckets: createPart({
+    en: async () => (await import('./strings/buckets/en.ts')).buckets,
+    de: async () => (await import('./strings/buckets/de.ts')).buckets,
+    es: async () => (await import('./strings/buckets/es.ts')).buckets,
+  }),
   details: createPart({
     en: async () => (await import('./strings/details/en.ts')).details,
     de: async () => (await import('./strings/details/de.ts')).details,
@@ -73,6 +78,9 @@ export type PartName = keyof typeof parts
 
 const sections = {
   ...en,
+  get buckets() {
+    return parts.buckets.texts
+  },
   get details() {
     return parts.details.texts
   },

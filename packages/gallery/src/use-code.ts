@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useGallery } from './gallery-context.ts'
+import { usePage } from './gallery-context.ts'
 import { loadTexts, type PartName } from './strings.ts'
 
 /**
@@ -10,7 +10,7 @@ export function useCode<Code extends object>(
   load: () => Promise<Code>,
   ...texts: readonly PartName[]
 ): Code | 'loading' | 'failed' {
-  const { connection } = useGallery()
+  const { connection } = usePage()
   const [code, setCode] = useState<Code | 'loading' | 'failed'>('loading')
   useEffect(() => {
     void connection

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest'
+import { buckets as bucketsDe } from '../src/strings/buckets/de.ts'
+import { buckets as bucketsEn } from '../src/strings/buckets/en.ts'
+import { buckets as bucketsEs } from '../src/strings/buckets/es.ts'
 import { de } from '../src/strings/de.ts'
 import { details as detailsDe } from '../src/strings/details/de.ts'
 import { details as detailsEn } from '../src/strings/details/en.ts'
@@ -34,6 +37,7 @@ function keysOf(texts: object, path = ''): string[] {
 
 test.each([
   ['all pages', en, de, es],
+  ['buckets', bucketsEn, bucketsDe, bucketsEs],
   ['details', detailsEn, detailsDe, detailsEs],
   ['labels', labelsEn, labelsDe, labelsEs],
   ['upload links', linksEn, linksDe, linksEs],

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useGallery } from '../gallery-context.ts'
+import { useContext } from 'preact/hooks'
+import { BucketContext, useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import { IconButton } from './controls.tsx'
 import { Icon } from './icon.tsx'
@@ -11,17 +12,20 @@ interface SectionHeadProps {
   readonly children: ComponentChildren
 }
 
+/** The page from which another one was opened. */
+function useParent(): { readonly label: string; open(): void } {
+  const bucket = useContext(BucketContext)
+  if (bucket) return bucket.parent
+  const { router } = useGallery()
+  return { label: strings.back, open: () => router.go({ item: null }) }
+}
+
 /** The title of what is shown instead of files, and the way back to them. */
 export function SectionHead({ title, about, children }: SectionHeadProps) {
-  const { router } = useGallery()
+  const parent = useParent()
   return (
     <div class="listing-head">
-      <IconButton
-        class="back"
-        icon="previous"
-        label={strings.back}
-        onClick={() => router.go({ item: null })}
-      />
+      <IconButton class="back" icon="previous" label={parent.label} onClick={() => parent.open()} />
       <h1>{title}</h1>
       <p class="muted">{about}</p>
       <div class="listing-tools">{children}</div>

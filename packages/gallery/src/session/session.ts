@@ -1,4 +1,4 @@
-import { type Client, createClient, type Token } from '@mediabucket/client'
+import { type Client, type ClientOptions, createClient, type Token } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { errorMessage, isUnauthorized, isUnreachable } from '../service/connection.ts'
 import { serviceUrl } from '../service/urls.ts'
@@ -19,20 +19,35 @@ export interface BucketToken extends Token {
   readonly bucket: string
 }
 
-/** A verified token and what it gives access to. */
-export interface SignedIn {
-  /** The token at the beginning of the session. */
-  readonly token: string
-  readonly tokenInfo: BucketToken
+/** The clients of one bucket. */
+export interface BucketClients {
   readonly client: Client
   /** Waits longer for a response. */
   readonly largeFileClient: Client
+}
+
+/** A verified token and what it gives access to. */
+export interface SignedIn extends BucketClients {
+  /** The token at the beginning of the session. */
+  readonly token: string
+  readonly tokenInfo: BucketToken
+}
+
+/** A verified service token. */
+export interface SignedInToService {
+  /** The token at the beginning of the session. */
+  readonly token: string
+  readonly tokenInfo: Token
+  readonly options: Omit<ClientOptions, 'bucket'>
+  /** Of one bucket, or of none. */
+  clientsOf(bucket?: string): BucketClients
 }
 
 export type SessionState =
   | { readonly at: 'signed-out'; readonly message: string; readonly failed: boolean; readonly busy: boolean }
   | { readonly at: 'resuming'; readonly unreachable: boolean }
   | { readonly at: 'signed-in'; readonly signedIn: SignedIn }
+  | { readonly at: 'service'; readonly signedIn: SignedInToService }
 
 export interface Session {
   readonly state: ReadonlySignal<SessionState>
@@ -90,7 +105,7 @@ export function createSession(callback: IssuerCallback | null): Session {
   /** Ends the session when its time is over. Also called when the tab becomes visible, because timers stop during sleep. */
   function scheduleEnd(): void {
     clearTimeout(endTimer)
-    if (state.value.at !== 'signed-in' || current === null) return
+    if (!isSignedIn(state.value) || current === null) return
     const { token, until, renewal } = current.session
     const end = renewal?.refreshToken === null ? Math.min(until, renewal.expiresAt) : until
     const left = end - Date.now()
@@ -102,22 +117,24 @@ export function createSession(callback: IssuerCallback | null): Session {
     const { token } = session
     const opened = { session }
     current = opened
-    const currentToken = tokenSource(opened)
-    const client = clientFor(currentToken, 20_000)
-    const tokenInfo = await client.whoami()
+    const clientsOf = clientsWith(tokenSource(opened))
+    const clients = clientsOf()
+    const tokenInfo = await clients.client.whoami()
     // The person has signed out, or in with another token.
     if (current !== opened) return
     const { bucket } = tokenInfo
-    if (bucket === null || !tokenInfo.scopes.includes('media:read')) {
+    if (bucket !== null && !tokenInfo.scopes.includes('media:read')) {
       const scopes = tokenInfo.scopes.join(', ') || strings.signIn.noScopes
       return close(strings.signIn.cannotRead(scopes), true, token)
     }
-    const largeFileClient = clientFor(currentToken, 60_000)
     store(opened.session)
-    state.value = {
-      at: 'signed-in',
-      signedIn: { token, tokenInfo: { ...tokenInfo, bucket }, client, largeFileClient },
-    }
+    state.value =
+      bucket === null
+        ? {
+            at: 'service',
+            signedIn: { token, tokenInfo, options: optionsWith(tokenSource(opened)), clientsOf },
+          }
+        : { at: 'signed-in', signedIn: { token, tokenInfo: { ...tokenInfo, bucket }, ...clients } }
     scheduleEnd()
   }
 
@@ -187,7 +204,7 @@ export function createSession(callback: IssuerCallback | null): Session {
       otherTabs.signOut()
     },
     end() {
-      close(strings.signIn.ended, true, state.value.at === 'signed-in' ? current?.session.token : undefined)
+      close(strings.signIn.ended, true, isSignedIn(state.value) ? current?.session.token : undefined)
     },
   }
 }
@@ -202,9 +219,22 @@ function tokenSource(opened: Opened): TokenSource {
   }
 }
 
-/** Few retries: the page itself reports a lost connection and reconnects. `timeout` in milliseconds. */
-const clientFor = (token: TokenSource, timeout: number): Client =>
-  createClient({ url: serviceUrl(), token, timeout, retry: { attempts: 2, delay: 300 } })
+const isSignedIn = ({ at }: SessionState): boolean => at === 'signed-in' || at === 'service'
+
+/** Few retries: the page itself reports a lost connection and reconnects. */
+const optionsWith = (token: TokenSource) => ({
+  url: serviceUrl(),
+  token,
+  timeout: 20_000,
+  retry: { attempts: 2, delay: 300 },
+})
+
+const clientsWith =
+  (token: TokenSource) =>
+  (bucket?: string): BucketClients => {
+    const options = { ...optionsWith(token), bucket }
+    return { client: createClient(options), largeFileClient: createClient({ ...options, timeout: 60_000 }) }
+  }
 
 /** Connects the tabs of this gallery in this browser. Messages contain no token. */
 function connectTabs(onSignOut: () => void) {

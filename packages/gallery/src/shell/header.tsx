@@ -10,7 +10,7 @@ import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
 
 export function Header() {
-  const { uploads, signOut } = useGallery()
+  const { uploads, signOut, origin } = useGallery()
   const [confirming, setConfirming] = useState(false)
   return (
     <header class="header">
@@ -18,6 +18,17 @@ export function Header() {
         <Logo />
         <span>{strings.product}</span>
       </p>
+      {origin !== null && (
+        <a
+          class="button to-buckets"
+          href={origin}
+          aria-label={strings.buckets.backToBuckets}
+          title={strings.buckets.backToBuckets}
+        >
+          <Icon name="previous" />
+          <span class="sign-out-label">{strings.buckets.title}</span>
+        </a>
+      )}
       <UsageMeter />
       <div class="header-actions">
         {uploads.allowed && (
@@ -74,11 +85,15 @@ function SignOutDialog({ onStay }: { onStay: () => void }) {
 
 /** A button that opens the settings of this browser. */
 function SettingsMenu() {
-  const { preferences, usage, canDelete, offers } = useGallery()
+  const { preferences, usage, canDelete, offers, router } = useGallery()
   const { trash_days = 0, trash_items = 0 } = usage.bucket.value ?? {}
   const menu = useRef<HTMLDivElement>(null)
   const link = (section: Section, icon: IconName, count?: number) => (
-    <a class="button" href={`#${section}`} onClick={() => menu.current?.hidePopover()}>
+    <a
+      class="button"
+      href={router.hashOf({ item: null, section })}
+      onClick={() => menu.current?.hidePopover()}
+    >
       <Icon name={icon} />
       {strings.sections[section]}
       {count !== undefined && <span class="muted">{formatCount(count)}</span>}

@@ -1,11 +1,11 @@
 import { IconButton } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
-import { useGallery } from '../gallery-context.ts'
+import { usePage } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 
 /** The visible notices. `NoticeAnnouncer` announces them, because a live region must exist before its text changes. */
 export function NoticeList() {
-  const { notices } = useGallery()
+  const { notices } = usePage()
   return (
     <div class="notices">
       {notices.visible.value.map((notice) => (
@@ -24,7 +24,7 @@ export function NoticeList() {
 }
 
 export function NoticeAnnouncer() {
-  const { notices } = useGallery()
+  const { notices } = usePage()
   return (
     <p class="off-screen" role="status">
       {notices.announcement.value}
@@ -34,7 +34,7 @@ export function NoticeAnnouncer() {
 
 /** Shown while the server does not respond. */
 export function ConnectionBanner() {
-  const { connection } = useGallery()
+  const { connection } = usePage()
   return (
     <div class="banner-place" role="status">
       {connection.lost.value && (

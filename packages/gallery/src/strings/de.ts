@@ -167,7 +167,8 @@ export const de: Texts = {
     noToken:
       'Kein Token? Der Server gibt beim ersten Start eines aus. Ein weiteres erstellt „npx mediabucket token create --bucket default“.',
     missing: 'Gib ein Token ein.',
-    malformed: 'Das ist kein Token. Tokens beginnen mit „mbkt_“ und enthalten keine Leerzeichen.',
+    malformed:
+      'Das ist kein Token. Tokens beginnen mit „mbkt_“ oder „mbks_“ und enthalten keine Leerzeichen.',
     refused:
       'Dieses Token ist ungültig. Es ist falsch geschrieben, abgelaufen oder widerrufen. Prüfe es oder nimm ein anderes.',
     cannotRead: (scopes: string) =>

@@ -155,7 +155,7 @@ export const en = {
     noToken:
       'No token? The server prints one when it starts for the first time. To create another, run “npx mediabucket token create --bucket default”.',
     missing: 'Enter a token.',
-    malformed: 'This is not a token. Tokens begin with “mbkt_” and contain no spaces.',
+    malformed: 'This is not a token. Tokens begin with “mbkt_” or “mbks_” and contain no spaces.',
     refused: 'This token is not valid. It is mistyped, expired or revoked. Check it or use another one.',
     cannotRead: (scopes: string) =>
       `This token cannot view files. Its scopes: ${scopes}. Use a token with the scope media:read.`,

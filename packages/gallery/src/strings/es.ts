@@ -163,7 +163,7 @@ export const es: Texts = {
     noToken:
       '¿No tienes un token? El servidor muestra uno al iniciarse por primera vez. Para crear otro, ejecuta «npx mediabucket token create --bucket default».',
     missing: 'Introduce un token.',
-    malformed: 'Esto no es un token. Los tokens empiezan por «mbkt_» y no contienen espacios.',
+    malformed: 'Esto no es un token. Los tokens empiezan por «mbkt_» o «mbks_» y no contienen espacios.',
     refused: 'Este token no es válido. Está mal escrito, caducado o revocado. Compruébalo o usa otro.',
     cannotRead: (scopes: string) =>
       `Este token no puede ver archivos. Sus permisos: ${scopes}. Usa un token con media:read.`,

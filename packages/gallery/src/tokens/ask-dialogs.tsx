@@ -4,7 +4,7 @@ import { useRef, useState } from 'preact/hooks'
 import { ActionDialog } from '../components/action-dialog.tsx'
 import { SecretDialog } from '../components/secret-dialog.tsx'
 import { formatSize } from '../format.ts'
-import { useGallery } from '../gallery-context.ts'
+import { useBucket } from '../gallery-context.ts'
 import { LabelFields } from '../labels/label-fields.tsx'
 import { isMistake, type LabelMistake, labelsOf } from '../labels/read-labels.ts'
 import { serviceUrl } from '../service/urls.ts'
@@ -54,7 +54,7 @@ interface AskDialogsProps {
 
 /** Asks for the properties of an upload link and shows it, or says which scopes that needs. */
 export function AskDialogs({ onClose, onCreated }: AskDialogsProps) {
-  const { tokenInfo } = useGallery()
+  const { tokenInfo } = useBucket()
   const [created, setCreated] = useState<CreatedToken | null>(null)
   const missing = missingScopes(tokenInfo, askScopes)
   if (missing.length > 0)
@@ -80,7 +80,7 @@ interface AskDialogProps {
 /** Asks for the properties of an upload link. Those that most people do not need are shown by a button. */
 function AskDialog({ onClose, onCreated }: AskDialogProps) {
   const { links } = strings
-  const { client, connection } = useGallery()
+  const { client, connection } = useBucket()
   const [mistake, setMistake] = useState<LabelMistake | null>(null)
   const more = useRef<HTMLDetailsElement>(null)
   /** The browser can point at a field only if it is shown. */

@@ -1,16 +1,24 @@
+import type { Token } from '@mediabucket/client'
 import { useId, useState } from 'preact/hooks'
 import { Modal } from '../components/modal.tsx'
 import { SectionHead } from '../components/section.tsx'
 import { copyText } from '../copy-text.ts'
-import { useGallery } from '../gallery-context.ts'
+import { usePage } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
+import { isOfService } from './token-kinds.ts'
+
+/** The command that creates a token like this one, which also has these scopes. */
+function commandFor(token: Token, scopes: readonly string[]): string {
+  const all = new Set([...(isOfService(token) ? ['buckets:manage'] : []), ...token.scopes, ...scopes])
+  const kind = isOfService(token) ? '--service' : `--bucket ${token.bucket}`
+  return `npx mediabucket token create ${kind} --scope ${[...all].join(',')}`
+}
 
 /** Says which scopes the token lacks, and the command that creates a token that has them. */
-function MissingScopes({ scopes }: { scopes: readonly string[] }) {
-  const { tokenInfo } = useGallery()
+export function MissingScopes({ scopes }: { scopes: readonly string[] }) {
+  const { tokenInfo } = usePage()
   const [copied, setCopied] = useState<boolean | null>(null)
-  const wanted = [...tokenInfo.scopes, ...scopes].join(',')
-  const command = `npx mediabucket token create --bucket ${tokenInfo.bucket} --scope ${wanted}`
+  const command = commandFor(tokenInfo, scopes)
   return (
     <div class="missing-scopes">
       <p>{strings.tokens.missing(scopes.join(', '), scopes.length)}</p>
@@ -29,16 +37,13 @@ function MissingScopes({ scopes }: { scopes: readonly string[] }) {
 }
 
 /** What a page shows instead of its content if the token lacks the scope. */
-export function MissingScopePage() {
-  const { router } = useGallery()
-  const section = router.section.value
-  if (section === null) return null
+export function MissingScopePage({ title, scope }: { title: string; scope: string }) {
   return (
     <>
-      <SectionHead title={strings.sections[section]} about="">
+      <SectionHead title={title} about="">
         {null}
       </SectionHead>
-      <MissingScopes scopes={[`${section}:manage`]} />
+      <MissingScopes scopes={[scope]} />
     </>
   )
 }

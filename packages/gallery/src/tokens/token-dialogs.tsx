@@ -3,7 +3,7 @@ import { maxTokenName } from '@mediabucket/client/rules'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { ActionDialog } from '../components/action-dialog.tsx'
 import { SecretDialog } from '../components/secret-dialog.tsx'
-import { useGallery } from '../gallery-context.ts'
+import { useBucket } from '../gallery-context.ts'
 import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { shareXConfiguration, type Tokens } from './tokens.ts'
@@ -39,7 +39,7 @@ export function ExpiryField({ label = strings.tokens.expiry, selected = 90 }) {
 
 /** Asks for the properties of a new token. It has at most the scopes of the person's own token. */
 export function CreateDialog({ tokens, onClose, onCreated }: DialogProps) {
-  const { tokenInfo } = useGallery()
+  const { tokenInfo } = useBucket()
   const texts = strings.tokens
   const scopesOf = (fields: FormData) => fields.getAll('scope').map(String)
   async function create(fields: FormData): Promise<void> {
@@ -110,7 +110,7 @@ export function RotateDialog(props: DialogProps & { readonly token: ManagedToken
 
 export function RevokeDialog(props: Omit<DialogProps, 'onCreated'> & { readonly token: ManagedToken }) {
   const { token, tokens, onClose } = props
-  const { tokenInfo } = useGallery()
+  const { tokenInfo } = useBucket()
   const texts = strings.tokens
   async function revoke(): Promise<void> {
     await tokens.revoke(token.id)

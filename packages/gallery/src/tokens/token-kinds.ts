@@ -11,6 +11,9 @@ export const isLink = ({ limits, scopes }: Token): boolean =>
 /** A person who signed in with the issuer, among the tokens. */
 export const isUser = ({ id }: Token): boolean => id.startsWith('usr_')
 
+/** Whether it belongs to no bucket (docs/interface.md ST1), also where it is used for one. */
+export const isOfService = ({ id }: Token): boolean => id.startsWith('svc_')
+
 /** The scopes that a token needs to create upload links (docs/interface.md G37). */
 export const askScopes = ['tokens:manage', 'media:write'] as const
 

@@ -2,7 +2,7 @@ import type { CreatedToken, ManagedToken } from '@mediabucket/client'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { LoadError, SectionHead } from '../components/section.tsx'
 import { formatSize, formatTime } from '../format.ts'
-import { useGallery } from '../gallery-context.ts'
+import { useBucket } from '../gallery-context.ts'
 import { limitTexts } from '../limit-texts.ts'
 import { strings } from '../strings.ts'
 import { AskDialogs, LinkDialog } from './ask-dialogs.tsx'
@@ -17,7 +17,7 @@ type Dialog =
 
 /** The tokens of the bucket, for tokens with `tokens:manage`. */
 export function TokensView() {
-  const { client, connection } = useGallery()
+  const { client, connection } = useBucket()
   const tokens = useMemo(() => createTokens(client, connection), [client, connection])
   const [dialog, setDialog] = useState<Dialog | null>(null)
   useEffect(() => void tokens.reload(), [tokens])
@@ -84,7 +84,7 @@ interface TokenRowProps {
 }
 
 function TokenRow({ token, onAct }: TokenRowProps) {
-  const { tokenInfo } = useGallery()
+  const { tokenInfo } = useBucket()
   const active = isActive(token)
   const name = token.name || strings.tokens.unnamed
   const scopes = token.scopes.map((scope) => strings.tokens.scopeNames[scope] ?? scope).join(', ')

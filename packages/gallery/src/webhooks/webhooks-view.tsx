@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { LoadError, SectionHead } from '../components/section.tsx'
 import { formatTime } from '../format.ts'
-import { useGallery } from '../gallery-context.ts'
+import { useBucket } from '../gallery-context.ts'
 import { errorMessage } from '../service/connection.ts'
 import { strings } from '../strings.ts'
 import { CreateDialog, DeleteDialog, NewSecretDialog, RotateDialog } from './webhook-dialogs.tsx'
@@ -16,7 +16,7 @@ type Dialog =
 
 /** The webhooks of the bucket, for tokens with `webhooks:manage`. */
 export function WebhooksView() {
-  const { client, connection } = useGallery()
+  const { client, connection } = useBucket()
   const webhooks = useMemo(() => createWebhooks(client, connection), [client, connection])
   const [dialog, setDialog] = useState<Dialog | null>(null)
   const [notice, setNotice] = useState('')

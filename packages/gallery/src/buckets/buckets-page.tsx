@@ -1,0 +1,92 @@
+import type { ComponentType } from 'preact'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { BucketContext, useService } from '../gallery-context.ts'
+import { ConnectionBanner, NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
+import { strings } from '../strings.ts'
+import { MissingScopePage, MissingScopes } from '../tokens/missing-scopes.tsx'
+import { useCode } from '../use-code.ts'
+import type { BucketPart } from './address.ts'
+import { BucketPanel } from './bucket-panel.tsx'
+import { BucketsView } from './buckets-view.tsx'
+import { ServiceHeader } from './service-header.tsx'
+
+/** The pages of a token of the service: the list of buckets, and the pages of each. */
+export function BucketsPage() {
+  const { address, tokenInfo } = useService()
+  const place = address.place.value
+  const isFirst = useRef(true)
+  useEffect(() => {
+    const title = place.at === 'list' ? strings.buckets.title : place.bucket
+    document.title = `${title} – ${strings.product}`
+  }, [place])
+  const shown = place.at === 'list' ? '' : `${place.bucket} ${place.part}`
+  useEffect(() => {
+    // What had the focus is gone. The list finds its own place again.
+    if (!isFirst.current && place.at === 'bucket') {
+      scrollTo(0, 0)
+      document.getElementById('media')?.focus({ preventScroll: true })
+    }
+    isFirst.current = false
+  }, [shown])
+  return (
+    <>
+      <button type="button" class="skip-link" onClick={() => document.getElementById('media')?.focus()}>
+        {strings.buckets.skip}
+      </button>
+      <ServiceHeader />
+      <main id="media" tabIndex={-1}>
+        {!tokenInfo.scopes.includes('buckets:manage') ? (
+          <>
+            <div class="listing-head">
+              <h1>{strings.buckets.title}</h1>
+            </div>
+            <MissingScopes scopes={['buckets:manage']} />
+          </>
+        ) : place.at === 'list' ? (
+          <BucketsView listed={place} />
+        ) : place.part === null ? (
+          <BucketPanel key={place.bucket} name={place.bucket} />
+        ) : (
+          <PartPage key={shown} bucket={place.bucket} part={place.part} />
+        )}
+      </main>
+      <footer class="foot">
+        <div class="dock">
+          <div class="dock-texts">
+            <ConnectionBanner />
+            <NoticeList />
+          </div>
+        </div>
+      </footer>
+      <NoticeAnnouncer />
+    </>
+  )
+}
+
+const views = {
+  tokens: async () => (await import('../tokens/tokens-view.tsx')).TokensView,
+  webhooks: async () => (await import('../webhooks/webhooks-view.tsx')).WebhooksView,
+}
+
+/** The tokens or the webhooks of a bucket, or which scope the token lacks. */
+function PartPage({ bucket, part }: { bucket: string; part: BucketPart }) {
+  const service = useService()
+  const access = useMemo(() => service.accessTo(bucket), [service, bucket])
+  const scope = part === 'files' ? 'media:read' : `${part}:manage`
+  const title = part === 'files' ? strings.buckets.openFiles : strings.sections[part]
+  return (
+    <BucketContext.Provider value={access}>
+      {part === 'files' || !service.scopes.includes(scope) ? (
+        <MissingScopePage title={title} scope={scope} />
+      ) : (
+        <LoadedPart part={part} />
+      )}
+    </BucketContext.Provider>
+  )
+}
+
+function LoadedPart({ part }: { part: keyof typeof views }) {
+  const View = useCode<ComponentType>(views[part], 'tokens', 'links', 'labels', 'webhooks')
+  if (View === 'loading') return <p role="status">{strings.viewer.loading}</p>
+  return View === 'failed' ? <p role="alert">{strings.notLoaded}</p> : <View />
+}

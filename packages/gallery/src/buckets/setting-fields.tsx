@@ -1,0 +1,175 @@
+import type { ComponentChildren } from 'preact'
+import { formatSize } from '../format.ts'
+import { formatCount } from '../strings/locale.ts'
+import { strings } from '../strings.ts'
+import { metadataChoices, type SettingFields } from './settings.ts'
+
+interface FieldsProps {
+  readonly values: SettingFields
+  readonly onChange: (change: Partial<SettingFields>) => void
+  /** The values that others have set since, of fields that were edited. */
+  readonly others?: Partial<SettingFields>
+  /** Discards the edits of these fields. */
+  readonly onTake?: (...fields: readonly (keyof SettingFields)[]) => void
+}
+
+const noOthers: Partial<SettingFields> = {}
+
+/** The settings that most buckets have: its limits, and whether it is private. */
+export function LimitFields(props: FieldsProps) {
+  const { values, onChange, others = noOthers } = props
+  const texts = strings.buckets
+  const { max_bytes: bytes = values.max_bytes, unit = values.unit } = others
+  const isOtherSize = others.max_bytes !== undefined || others.unit !== undefined
+  const size = formatSize(Number(bytes) * 1000 ** Number(unit))
+  return (
+    <>
+      <div class="bucket-size">
+        <label>
+          {texts.maxBytes}
+          <input
+            type="number"
+            min={0}
+            step="any"
+            inputMode="decimal"
+            placeholder={texts.noLimit}
+            value={values.max_bytes}
+            onInput={({ currentTarget }) => onChange({ max_bytes: currentTarget.value })}
+          />
+        </label>
+        <span class="select">
+          <select
+            aria-label={texts.unit}
+            value={values.unit}
+            onChange={({ currentTarget }) => onChange({ unit: currentTarget.value })}
+          >
+            {strings.units.map((name, unit) => (
+              <option key={name} value={`${unit}`} selected={`${unit}` === values.unit}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </span>
+      </div>
+      {isOtherSize && (
+        <Other {...props} fields={['max_bytes', 'unit']}>
+          {bytes === '' ? texts.noLimit : size}
+        </Other>
+      )}
+      <NumberField {...props} field="max_items" label={texts.maxItems} none={texts.noLimit} />
+      <Checkbox {...props} field="private" label={texts.private} />
+    </>
+  )
+}
+
+export function MoreFields(props: FieldsProps) {
+  const { values, onChange, others = noOthers } = props
+  const texts = strings.buckets
+  return (
+    <>
+      <Checkbox {...props} field="signed_pages" label={texts.signedPages} />
+      <NumberField {...props} field="trash_days" label={texts.trashDays} none={texts.noTrash} />
+      <NumberField {...props} field="item_days" label={texts.itemDays} none={texts.noExpiry} min={1} />
+      <label>
+        {texts.metadata}
+        <span class="select">
+          <select
+            value={values.metadata}
+            onChange={({ currentTarget }) => {
+              const metadata = metadataChoices.find((choice) => choice === currentTarget.value)
+              if (metadata) onChange({ metadata })
+            }}
+          >
+            {metadataChoices.map((choice) => (
+              <option key={choice} value={choice} selected={choice === values.metadata}>
+                {texts.metadataChoices[choice]}
+              </option>
+            ))}
+          </select>
+        </span>
+      </label>
+      {others.metadata !== undefined && (
+        <Other {...props} fields={['metadata']}>
+          {texts.metadataChoices[others.metadata]}
+        </Other>
+      )}
+    </>
+  )
+}
+
+interface FieldProps<Field> extends FieldsProps {
+  readonly field: Field
+  readonly label: string
+}
+
+interface NumberFieldProps extends FieldProps<'max_items' | 'trash_days' | 'item_days'> {
+  /** What an empty field means. */
+  readonly none: string
+  readonly min?: number
+}
+
+function NumberField(props: NumberFieldProps) {
+  const { values, onChange, others = noOthers, field, label, none, min = 0 } = props
+  const other = others[field]
+  return (
+    <>
+      <label>
+        {label}
+        <input
+          type="number"
+          min={min}
+          step={1}
+          inputMode="numeric"
+          placeholder={none}
+          value={values[field]}
+          onInput={({ currentTarget }) => onChange({ [field]: currentTarget.value })}
+        />
+      </label>
+      {other !== undefined && (
+        <Other {...props} fields={[field]}>
+          {other === '' ? none : formatCount(Number(other))}
+        </Other>
+      )}
+    </>
+  )
+}
+
+function Checkbox(props: FieldProps<'private' | 'signed_pages'>) {
+  const { values, onChange, others = noOthers, field, label } = props
+  const other = others[field]
+  return (
+    <>
+      <label class="token-scope">
+        <input
+          type="checkbox"
+          checked={values[field]}
+          onChange={({ currentTarget }) => onChange({ [field]: currentTarget.checked })}
+        />
+        {label}
+      </label>
+      {other !== undefined && (
+        <Other {...props} fields={[field]}>
+          {other ? strings.buckets.yes : strings.buckets.no}
+        </Other>
+      )}
+    </>
+  )
+}
+
+interface OtherProps {
+  readonly fields: readonly (keyof SettingFields)[]
+  readonly onTake?: FieldsProps['onTake']
+  readonly children: ComponentChildren
+}
+
+/** The value that somebody else has set, with a button that takes it. */
+function Other({ fields, onTake, children }: OtherProps) {
+  return (
+    <p class="bucket-other">
+      <span>{strings.buckets.now(`${children}`)}</span>
+      <button type="button" class="button small" onClick={() => onTake?.(...fields)}>
+        {strings.buckets.take}
+      </button>
+    </p>
+  )
+}

@@ -1,0 +1,88 @@
+import type { TaggedBucket } from '@mediabucket/client'
+import { useState } from 'preact/hooks'
+import { useService } from '../gallery-context.ts'
+import { errorMessage, isPreconditionFailed } from '../service/connection.ts'
+import { strings } from '../strings.ts'
+import { LimitFields, MoreFields } from './setting-fields.tsx'
+import { changesOf, conflictsOf, fieldsOf, type SettingFields } from './settings.ts'
+
+interface SettingsFormProps {
+  readonly loaded: TaggedBucket
+  /** Receives the bucket as it is after a save, or after others have changed it. */
+  readonly onChanged: (bucket: TaggedBucket) => void
+}
+
+/** The settings of a bucket. If others change them meanwhile, it shows their values beside what was edited. */
+export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
+  const { buckets, connection, notices } = useService()
+  const [draft, setDraft] = useState<Partial<SettingFields>>({})
+  const [others, setOthers] = useState<Partial<SettingFields>>({})
+  const [error, setError] = useState('')
+  const [busy, setBusy] = useState(false)
+  const texts = strings.buckets
+  const now = fieldsOf(loaded.bucket)
+  const { name } = loaded.bucket
+
+  async function showOthers(): Promise<void> {
+    const latest = await connection.watch(() => buckets.get(name))
+    const next = fieldsOf(latest.bucket)
+    setOthers(Object.fromEntries(conflictsOf(now, next, draft).map((field) => [field, next[field]])))
+    onChanged(latest)
+    setError(texts.conflict)
+  }
+
+  async function save(): Promise<void> {
+    if (busy) return
+    const changes = changesOf(now, { ...now, ...draft })
+    setError('')
+    if (Object.keys(changes).length === 0) return notices.show(texts.unchanged)
+    setBusy(true)
+    try {
+      onChanged(
+        await connection.watch(() => buckets.set(name, changes, { ifMatch: loaded.etag ?? undefined })),
+      )
+      setDraft({})
+      setOthers({})
+      notices.show(texts.saved)
+    } catch (reason) {
+      if (isPreconditionFailed(reason)) await showOthers().catch((later) => setError(errorMessage(later)))
+      else setError(errorMessage(reason))
+    }
+    setBusy(false)
+  }
+
+  const props = {
+    values: { ...now, ...draft },
+    others,
+    onChange: (change: Partial<SettingFields>) => setDraft((before) => ({ ...before, ...change })),
+    onTake(...fields: readonly (keyof SettingFields)[]) {
+      const without = (from: Partial<SettingFields>): Partial<SettingFields> =>
+        Object.fromEntries(Object.entries(from).filter(([field]) => !fields.some((name) => name === field)))
+      setDraft(without)
+      setOthers(without)
+    },
+  }
+  return (
+    <section class="bucket-card" aria-labelledby="settings-title">
+      <form
+        class="token-form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void save()
+        }}
+      >
+        <h2 id="settings-title">{texts.settings}</h2>
+        <LimitFields {...props} />
+        <MoreFields {...props} />
+        <p class="message bad" role="alert">
+          {error}
+        </p>
+        <div>
+          <button type="submit" class="button primary" aria-disabled={busy}>
+            {texts.save}
+          </button>
+        </div>
+      </form>
+    </section>
+  )
+}

@@ -1,0 +1,94 @@
+import type { BucketSettings } from '@mediabucket/client'
+
+/** How the metadata of new pictures and videos is treated. */
+export const metadataChoices = ['keep', 'remove', 'taken'] as const
+type MetadataChoice = (typeof metadataChoices)[number]
+
+/** The fields of a form with the settings of a bucket. Texts are empty for no limit. */
+export interface SettingFields {
+  readonly max_items: string
+  /** In units. */
+  readonly max_bytes: string
+  /** The number of the unit: bytes are `1000 ** unit`. */
+  readonly unit: string
+  readonly trash_days: string
+  readonly item_days: string
+  readonly private: boolean
+  readonly signed_pages: boolean
+  readonly metadata: MetadataChoice
+}
+
+/** Of a bucket that is created without settings. */
+export const noSettings: SettingFields = {
+  max_items: '',
+  max_bytes: '',
+  unit: '3',
+  trash_days: '',
+  item_days: '',
+  private: false,
+  signed_pages: false,
+  metadata: 'keep',
+}
+
+/** The largest unit in which the size has at most three decimals. */
+function unitOf(bytes: number): number {
+  let unit = 0
+  while (unit < 5 && bytes > 0 && bytes % 1000 ** unit === 0 && bytes >= 1000 ** (unit + 1)) unit += 1
+  return unit
+}
+
+export function fieldsOf(settings: BucketSettings): SettingFields {
+  const { max_items, max_bytes, trash_days, item_days, remove_metadata, keep_taken_at } = settings
+  const unit = typeof max_bytes === 'number' && max_bytes > 0 ? unitOf(max_bytes) : 3
+  return {
+    max_items: textOf(max_items),
+    max_bytes: typeof max_bytes === 'number' ? `${max_bytes / 1000 ** unit}` : '',
+    unit: `${unit}`,
+    trash_days: trash_days === 0 ? '' : textOf(trash_days),
+    item_days: textOf(item_days),
+    private: settings.private ?? false,
+    signed_pages: settings.signed_pages ?? false,
+    metadata: remove_metadata ? (keep_taken_at ? 'taken' : 'remove') : 'keep',
+  }
+}
+
+const textOf = (limit: number | null | undefined): string => (typeof limit === 'number' ? `${limit}` : '')
+
+const numberOf = (typed: string): number | null => (typed.trim() === '' ? null : Number(typed))
+
+const bytesOf = ({ max_bytes, unit }: SettingFields): number | null => {
+  const amount = numberOf(max_bytes)
+  return amount === null ? null : Math.round(amount * 1000 ** Number(unit))
+}
+
+/** What a request must send so that a bucket with the settings `before` has those of the fields. */
+export function changesOf(before: SettingFields, after: SettingFields): BucketSettings {
+  const removes = after.metadata !== 'keep'
+  return {
+    ...(after.max_items !== before.max_items && { max_items: numberOf(after.max_items) }),
+    ...(bytesOf(after) !== bytesOf(before) && { max_bytes: bytesOf(after) }),
+    ...(after.trash_days !== before.trash_days && { trash_days: numberOf(after.trash_days) ?? 0 }),
+    ...(after.item_days !== before.item_days && { item_days: numberOf(after.item_days) }),
+    ...(after.private !== before.private && { private: after.private }),
+    ...(after.signed_pages !== before.signed_pages && { signed_pages: after.signed_pages }),
+    ...(after.metadata !== before.metadata && {
+      remove_metadata: removes,
+      ...(removes && { keep_taken_at: after.metadata === 'taken' }),
+    }),
+  }
+}
+
+/** The fields of a draft that others have set to another value than the draft. */
+export function conflictsOf(
+  before: SettingFields,
+  now: SettingFields,
+  draft: Partial<SettingFields>,
+): readonly (keyof SettingFields)[] {
+  const fields: readonly (keyof SettingFields)[] = [
+    ...(['max_items', 'max_bytes', 'unit', 'trash_days', 'item_days'] as const),
+    ...(['private', 'signed_pages', 'metadata'] as const),
+  ]
+  return fields.filter(
+    (field) => field in draft && now[field] !== before[field] && now[field] !== draft[field],
+  )
+}

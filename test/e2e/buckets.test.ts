@@ -1,0 +1,402 @@
+import type { Browser, Page } from 'playwright-core'
+import { beforeAll, expect, test } from 'vitest'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { expectAccessible } from './accessibility.ts'
+import { visit } from './visit.ts'
+
+let browser: Browser
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+})
+
+await loadTexts('buckets', 'tokens', 'webhooks')
+const { buckets, tokens, webhooks } = strings
+
+const allScopes = [
+  ...['buckets:manage', 'media:read', 'media:write', 'media:delete', 'tokens:manage', 'webhooks:manage'],
+]
+
+/** Sends requests with a service token. */
+async function manager(...scopes: string[]) {
+  const { token, authorization } = await makeToken(server, '--service', '--scope', scopes.join(','))
+  async function send(method: string, path: string, json?: object, headers: Record<string, string> = {}) {
+    const init = json === undefined ? {} : { body: JSON.stringify(json) }
+    const type = { 'content-type': 'application/json' }
+    const response = await server.request(path, {
+      ...init,
+      method,
+      headers: { ...(json && type), authorization, ...headers },
+    })
+    expect([path, response.status < 300]).toEqual([path, true])
+    return Object(response.status === 204 ? null : await response.json())
+  }
+  return {
+    token,
+    send,
+    create: (name: string, settings: object = {}) => send('POST', '/api/buckets', { name, ...settings }),
+    async upload(bucket: string, body: string) {
+      const { headers } = new Response(body)
+      const type = headers.get('content-type') ?? ''
+      const response = await server.request('/api/media', {
+        ...{ method: 'POST', body },
+        headers: { authorization, 'mediabucket-bucket': bucket, 'content-type': type },
+      })
+      expect(response.status).toBe(201)
+    },
+  }
+}
+
+/** The page of a service token, at this address. */
+async function opened(hash: string, scopes = allScopes) {
+  const service = await manager(...scopes)
+  const guest = await visit(browser, server, { hash })
+  await guest.signIn(service.token)
+  const { page } = guest
+  const rows = page.locator('.bucket-table tbody tr[data-name]')
+  return { guest, page, service, rows, dialog: page.getByRole('dialog'), namesOf: () => namesOf(page) }
+}
+
+const namesOf = (page: Page) => page.locator('.bucket-table tbody .bucket-name a').allInnerTexts()
+
+test('G40 the buckets are listed with contents, quota and a line of their usage, sorted and searched', async () => {
+  const prefix = uniqueName('list')
+  const service = await manager(...allScopes)
+  await service.create(`${prefix}-a`, { max_bytes: 100 })
+  await service.create(`${prefix}-b`, { private: true, max_items: 4 })
+  await service.create(`${prefix}-c`)
+  await service.upload(`${prefix}-a`, 'x'.repeat(50))
+  await service.upload(`${prefix}-b`, 'x'.repeat(70))
+  await service.upload(`${prefix}-b`, 'y')
+  const { guest, page, rows, namesOf } = await opened('')
+  await using _ = guest
+  await page.getByRole('heading', { name: buckets.title }).waitFor()
+  expect(new URL(page.url()).hash).toBe('#buckets')
+  await page.getByLabel(buckets.search).fill(`${prefix.toUpperCase()}-`)
+  await expect.poll(namesOf).toEqual([`${prefix}-a`, `${prefix}-b`, `${prefix}-c`])
+  await page.getByText(buckets.totals(3, 3, '121 bytes')).waitFor()
+  await rows.first().getByText(buckets.of('50 bytes', '100 bytes')).waitFor()
+  await rows.nth(1).getByText(buckets.of('2', '4')).waitFor()
+  const meters = page.getByRole('meter')
+  await expect.poll(() => meters.count()).toBe(2)
+  expect(await meters.first().getAttribute('value')).toBe('0.5')
+
+  const column = (name: string) => page.getByRole('columnheader', { name })
+  await column(buckets.columns.bytes).getByRole('button').click()
+  await expect.poll(namesOf).toEqual([`${prefix}-b`, `${prefix}-a`, `${prefix}-c`])
+  await expect.poll(() => column(buckets.columns.bytes).getAttribute('aria-sort')).toBe('descending')
+  await column(buckets.columns.bytes).getByRole('button').click()
+  await expect.poll(namesOf).toEqual([`${prefix}-c`, `${prefix}-a`, `${prefix}-b`])
+  await expect.poll(() => column(buckets.columns.bytes).getAttribute('aria-sort')).toBe('ascending')
+  await column(buckets.columns.created).getByRole('button').click()
+  await expect.poll(namesOf).toEqual([`${prefix}-c`, `${prefix}-b`, `${prefix}-a`])
+  await column(buckets.columns.items).getByRole('button').click()
+  await expect.poll(async () => (await namesOf()).at(0)).toBe(`${prefix}-b`)
+  // The address names what is listed.
+  await page.reload()
+  await expect.poll(async () => (await namesOf()).at(0)).toBe(`${prefix}-b`)
+  await expect.poll(() => page.getByLabel(buckets.search).inputValue()).toBe(`${prefix}-`)
+  await page.getByLabel(buckets.search).fill('no-such-name')
+  await page.getByText(buckets.noMatch('no-such-name')).waitFor()
+})
+
+test('G40, G43, A3 for a service token without buckets:manage, the page says that it is missing, and the command', async () => {
+  const { token } = await makeToken(server, '--service', '--scope', 'media:read')
+  await using guest = await visit(browser, server, { hash: '' })
+  const { page } = guest
+  await guest.signIn(token)
+  const command = 'npx mediabucket token create --service --scope buckets:manage,media:read'
+  await page.getByText(tokens.missing('buckets:manage', 1)).waitFor()
+  await page.getByText(command, { exact: true }).waitFor()
+  await expectAccessible(guest, 'the missing scope of the buckets')
+  await guest.button(strings.header.signOut).click()
+  const created = await server.command(...command.split(' ').slice(2))
+  await guest.signIn(created.stdout.trim())
+  await page.getByRole('heading', { name: buckets.title }).waitFor()
+  await page.reload()
+  await page.getByRole('heading', { name: buckets.title }).waitFor()
+  await guest.button(strings.header.signOut).click()
+  await page.getByText(strings.signIn.signedOut).waitFor()
+})
+
+test('G40 many buckets are loaded as the page is scrolled, and the document has a bounded number of rows', async () => {
+  const prefix = uniqueName('many')
+  const service = await manager('buckets:manage')
+  const all = Array.from({ length: 1000 }, (_, index) => `${prefix}-${`${index}`.padStart(4, '0')}`)
+  for (let from = 0; from < all.length; from += 50)
+    await Promise.all(all.slice(from, from + 50).map((name) => service.create(name)))
+  const { guest, page, rows, namesOf } = await opened(`#buckets?name=${prefix}-`, ['buckets:manage'])
+  await using _ = guest
+  await page.getByText(buckets.totals(1000, 0, '0 bytes')).waitFor()
+  const seen = new Set<string>()
+  let most = 0
+  await until('the last bucket', async () => {
+    const names = await namesOf()
+    for (const name of names) seen.add(name)
+    most = Math.max(most, names.length)
+    await page.mouse.wheel(0, 600)
+    return names.at(-1) === all.at(-1)
+  })
+  expect([...seen]).toEqual(all)
+  expect(most).toBeLessThan(60)
+  expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('1001')
+  expect(await rows.last().getAttribute('aria-rowindex')).toBe('1001')
+
+  // A bucket is opened, and Back leads to the same place and focus.
+  const opens = page.getByRole('link', { name: all[990] ?? '', exact: true })
+  await opens.focus()
+  const scrolled = Number(await page.evaluate('scrollY'))
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: buckets.settings }).waitFor()
+  await page.goBack()
+  await until('the focus', async () => (await opens.count()) === 1 && (await isFocused(page, all[990])))
+  expect(Number(await page.evaluate('scrollY'))).toBe(scrolled)
+  // Only the usage of rows that were in view was requested.
+  const usages = guest.requests.filter((url) => url.includes('/usage?'))
+  expect(usages.length).toBeLessThan(700)
+})
+
+const isFocused = async (page: Page, text: string | undefined) =>
+  (await page.evaluate('document.activeElement?.textContent')) === text
+
+test('G41, BK7 settings are changed, and a conflict shows the values of the others', async () => {
+  const name = uniqueName('set')
+  const { guest, page, service } = await (async () => {
+    const made = await manager('buckets:manage')
+    await made.create(name, { max_bytes: 5_000_000_000, max_items: 10 })
+    return await opened(`#buckets/${name}`, ['buckets:manage'])
+  })()
+  await using _ = guest
+  const size = page.getByLabel(buckets.maxBytes)
+  const items = page.getByLabel(buckets.maxItems)
+  await expect.poll(() => size.inputValue()).toBe('5')
+  await expect.poll(() => page.getByLabel(buckets.unit).inputValue()).toBe('3')
+  await size.fill('1.5')
+  await page.getByLabel(buckets.unit).selectOption('2')
+  await page.getByLabel(buckets.private).check()
+  await page.getByLabel(buckets.trashDays).fill('30')
+  await page.getByLabel(buckets.metadata).selectOption('taken')
+  await guest.button(buckets.save).click()
+  await page.getByText(buckets.saved).first().waitFor()
+  const read = () => service.send('GET', `/api/buckets/${name}`)
+  expect(await read()).toMatchObject({
+    ...{ max_bytes: 1_500_000, max_items: 10, private: true, trash_days: 30 },
+    ...{ remove_metadata: true, keep_taken_at: true },
+  })
+
+  // Others change a setting that is edited here, and one that is not.
+  await items.fill('20')
+  await service.send('PATCH', `/api/buckets/${name}`, { max_items: 500, trash_days: 7 })
+  await guest.button(buckets.save).click()
+  await page.getByRole('alert').getByText(buckets.conflict).waitFor()
+  await page.getByText(buckets.now('500')).waitFor()
+  await expect.poll(() => items.inputValue()).toBe('20')
+  await expect.poll(() => page.getByLabel(buckets.trashDays).inputValue()).toBe('7')
+  expect(await read()).toMatchObject({ max_items: 500, trash_days: 7 })
+  await expectAccessible(guest, 'conflict')
+  await guest.button(buckets.save).click()
+  await expect.poll(read).toMatchObject({ max_items: 20, trash_days: 7 })
+  // The value of the others is taken.
+  await items.fill('21')
+  await service.send('PATCH', `/api/buckets/${name}`, { max_items: null })
+  await guest.button(buckets.save).click()
+  await page.getByText(buckets.now(buckets.noLimit)).waitFor()
+  await guest.button(buckets.take).click()
+  await expect.poll(() => items.inputValue()).toBe('')
+  await page.getByLabel(buckets.itemDays).fill('3')
+  await guest.button(buckets.save).click()
+  await expect.poll(read).toMatchObject({ max_items: null, item_days: 3, trash_days: 7 })
+  // What the service refuses is shown.
+  await page.getByLabel(buckets.itemDays).fill('99999999')
+  await guest.button(buckets.save).click()
+  await page.getByRole('alert').filter({ hasText: 'item_days' }).waitFor()
+})
+
+test('G42, G26, G38 tokens and webhooks of a bucket are managed, and its files opened, and the buckets shown again', async () => {
+  const name = uniqueName('part')
+  const { guest, page, service, dialog } = await opened('')
+  await using _ = guest
+  await service.create(name, { private: true })
+  await service.create(`${name}-other`)
+  await service.upload(name, 'text of the bucket')
+  await page.getByLabel(buckets.search).fill(name)
+  await page.getByRole('link', { name, exact: true }).click()
+  await page.getByRole('link', { name: strings.sections.tokens }).click()
+  await guest.button(tokens.create).click()
+  await dialog.getByLabel(tokens.name).fill('app')
+  await dialog.getByRole('button', { name: tokens.create }).click()
+  const secret = await dialog.getByLabel(tokens.newToken).inputValue()
+  const described = await server.request('/api/token', { headers: { authorization: `Bearer ${secret}` } })
+  expect(await described.json()).toMatchObject({ bucket: name, name: 'app', scopes: ['media:read'] })
+  await page.keyboard.press('Escape')
+  await page.getByRole('listitem').filter({ hasText: 'app' }).waitFor()
+  await guest.button(buckets.backToBucket(name)).click()
+  await page.getByRole('link', { name: strings.sections.webhooks }).click()
+  await page.getByText(webhooks.none).waitFor()
+  await guest.button(buckets.backToBucket(name)).click()
+
+  await page.getByRole('link', { name: buckets.openFiles }).click()
+  await expect.poll(() => guest.files.count()).toBe(1)
+  expect(new URL(page.url()).hash).toMatch(new RegExp(`^#buckets/${name}/files\\?`))
+  await guest.files.first().getByRole('link').click()
+  await page.getByText('text of the bucket').last().waitFor()
+  await page.keyboard.press('Escape')
+  await page.reload()
+  await expect.poll(() => guest.files.count()).toBe(1)
+  await guest.button(strings.settings.label).click()
+  await page.getByRole('link', { name: strings.sections.tokens }).click()
+  await page.getByRole('listitem').filter({ hasText: 'app' }).waitFor()
+  await guest.button(strings.back).click()
+  await expect.poll(() => guest.files.count()).toBe(1)
+  await expectAccessible(guest, 'files of a bucket')
+  await page.getByRole('link', { name: buckets.backToBuckets }).click()
+  await page.getByRole('heading', { name: buckets.title }).waitFor()
+  await page.goBack()
+  await expect.poll(() => guest.files.count()).toBe(1)
+})
+
+test.each([
+  ['tokens', 'tokens:manage', strings.sections.tokens],
+  ['webhooks', 'webhooks:manage', strings.sections.webhooks],
+  ['files', 'media:read', buckets.openFiles],
+])(
+  'G42, A3 without its scope, the page of %s of a bucket says that %s is missing, and the command',
+  async (_, scope, link) => {
+    const name = uniqueName('lack')
+    const { guest, page, service } = await opened('', ['buckets:manage'])
+    await using _guest = guest
+    await service.create(name)
+    await page.getByLabel(buckets.search).fill(name)
+    await page.getByRole('link', { name, exact: true }).press('Enter')
+    await page.getByRole('link', { name: link }).press('Enter')
+    await page.getByText(tokens.missing(scope, 1)).waitFor()
+    await page
+      .getByText(`npx mediabucket token create --service --scope buckets:manage,${scope}`, { exact: true })
+      .waitFor()
+    await guest.button(buckets.backToBucket(name)).press('Enter')
+    await page.getByRole('heading', { name }).waitFor()
+  },
+)
+
+test('G43, BK4, BK10 by keyboard only, a bucket is created with a token, which is shown once, and deleted with its items', async () => {
+  const name = uniqueName('new')
+  const { guest, page, service, dialog } = await opened('')
+  await using _ = guest
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await guest.button(buckets.create).press('Enter')
+  await dialog.getByLabel(buckets.name, { exact: true }).focus()
+  await page.keyboard.type('Not a name')
+  await page.keyboard.press('Enter')
+  await dialog.getByText(buckets.wrongName).waitFor()
+  await page.keyboard.press('ControlOrMeta+A')
+  await page.keyboard.type(name)
+  await page.keyboard.press('Tab')
+  await page.keyboard.type('2')
+  await page.keyboard.press('Enter')
+  const field = dialog.getByLabel(tokens.newToken)
+  await field.waitFor()
+  const secret = await field.inputValue()
+  await dialog.getByRole('button', { name: tokens.copy }).press('Enter')
+  await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(secret)
+  const authorization = `Bearer ${secret}`
+  const described = await server.request('/api/token', { headers: { authorization } })
+  expect(await described.json()).toMatchObject({
+    ...{ bucket: name, scopes: ['media:read', 'media:write', 'media:delete'] },
+  })
+  expect(await service.send('GET', `/api/buckets/${name}`)).toMatchObject({ max_bytes: 2_000_000_000 })
+  await page.keyboard.press('Escape')
+  await page.getByRole('heading', { name }).waitFor()
+  await expect.poll(() => page.content()).not.toContain(secret)
+
+  await service.upload(name, 'one')
+  await service.upload(name, 'two')
+  await guest.button(buckets.delete).press('Enter')
+  await dialog.getByRole('textbox').focus()
+  await page.keyboard.type('another')
+  await page.keyboard.press('Enter')
+  await dialog.getByText(buckets.nameDiffers).waitFor()
+  await page.keyboard.press('ControlOrMeta+A')
+  await page.keyboard.type(name)
+  await page.keyboard.press('Enter')
+  await dialog.getByText(buckets.notEmpty(2)).waitFor()
+  expect(await service.send('GET', `/api/buckets/${name}`)).toMatchObject({ items: 2 })
+  await expectAccessible(guest, 'delete')
+  await dialog.getByRole('button', { name: buckets.deleteWithFiles }).press('Enter')
+  await page.getByRole('heading', { name: buckets.title }).waitFor()
+  await page.getByText(buckets.deleted(name)).first().waitFor()
+  expect((await server.request('/api/media', { headers: { authorization } })).status).toBe(401)
+  await page.getByLabel(buckets.search).fill(name)
+  await page.getByText(buckets.noMatch(name)).waitFor()
+})
+
+test('G40 the arrow keys lead from row to row, also to rows that were not drawn', async () => {
+  const prefix = uniqueName('keys')
+  const service = await manager('buckets:manage')
+  const all = Array.from({ length: 45 }, (_, index) => `${prefix}-${10 + index}`)
+  await Promise.all(all.map((name) => service.create(name)))
+  const { guest, page } = await opened(`#buckets?name=${prefix}-`, ['buckets:manage'])
+  await using _ = guest
+  await page.getByRole('link', { name: all[0] ?? '' }).focus()
+  for (const name of all.slice(1)) {
+    await page.keyboard.press('ArrowDown')
+    await until(`the focus on ${name}`, () => isFocused(page, name))
+  }
+  await page.keyboard.press('ArrowUp')
+  await until('the focus on the row above', () => isFocused(page, all.at(-2)))
+})
+
+test('G43, BK5 a bucket whose creation got no response is created once when the button is pressed again', async () => {
+  const name = uniqueName('lost')
+  const { guest, page, service, dialog } = await opened('')
+  await using _ = guest
+  // The service receives the requests, and the browser no responses.
+  await page.route('**/api/buckets', async (route) => {
+    if (route.request().method() !== 'POST') return await route.continue()
+    await route.fetch()
+    await route.abort()
+  })
+  await guest.button(buckets.create).click()
+  await dialog.getByLabel(buckets.name, { exact: true }).fill(name)
+  await dialog.getByLabel(tokens.expiry).selectOption('30')
+  await dialog.getByRole('button', { name: buckets.create }).click()
+  await dialog.getByText(strings.errors.unreachable).waitFor()
+  await page.unrouteAll()
+  await dialog.getByRole('button', { name: buckets.create }).click()
+  const secret = await dialog.getByLabel(tokens.newToken).inputValue()
+  const described = await server.request('/api/token', { headers: { authorization: `Bearer ${secret}` } })
+  expect(await described.json()).toMatchObject({ bucket: name })
+  await service.send('DELETE', `/api/buckets/${name}`)
+})
+
+test('G40, G41 the pages are accessible in three languages, on phones and desktops, in light and dark', async () => {
+  const prefix = uniqueName('look')
+  const service = await manager('buckets:manage')
+  await service.create(`${prefix}-${'long-'.repeat(9)}name`, { max_bytes: 100, private: true })
+  await service.create(`${prefix}-b`)
+  const { guest, page, rows, dialog } = await opened(`#buckets?name=${prefix}`)
+  await using _ = guest
+  await rows.nth(1).waitFor()
+  for (const language of ['de', 'es', 'en']) {
+    await page.goto(`${server.url}/#buckets?name=${prefix}`)
+    await rows.nth(1).waitFor()
+    await page.locator('[popovertarget=settings]').click()
+    await page.locator('#settings select').first().selectOption(language)
+    await until('the language', async () => (await page.locator('html').getAttribute('lang')) === language)
+    await page.keyboard.press('Escape')
+    await expectAccessible(guest, `list, ${language}`)
+    await page.locator('.listing-tools .primary').click()
+    await dialog.locator('summary').click()
+    await expectAccessible(guest, `create, ${language}`)
+    await page.keyboard.press('Escape')
+    await rows.first().getByRole('link').click()
+    await page.locator('.bucket-cards form').waitFor()
+    await expectAccessible(guest, `bucket, ${language}`)
+  }
+})
