@@ -29,6 +29,9 @@ interface EngineResults {
   readonly creation: number
   /** Of a list by bytes. Milliseconds. */
   readonly listP95: number
+  /** CPU of the service for each creation and each list, as far as it is its own. Milliseconds. */
+  readonly creationCpu: number
+  readonly listCpu: number
   /** Of a page of another bucket, before and during the removal of the deleted one. Milliseconds. */
   readonly quietP99: number
   readonly removalP99: number
@@ -100,9 +103,15 @@ async function benchEngine(
       ...{ name: 'bench', scopes: ['buckets:manage'], expiresAt: null, now: Date.now() },
     })
     const clients = { subject, manager: `Bearer ${service.token}` }
+    const start = subject.cpu()
     const creation = await createBuckets(clients, extent.buckets)
+    const created = subject.cpu()
     report(`${engine}: created ${extent.buckets} buckets in ${creation.toFixed(1)} s`)
     const listP95 = percentile(await listByBytes(clients, extent.lists), 0.95)
+    const [creationCpu, listCpu] = [
+      ((created - start) * 1_000) / extent.buckets,
+      ((subject.cpu() - created) * 1_000) / extent.lists,
+    ]
     report(`${engine}: p95 of a list ${listP95.toFixed(1)} ms`)
 
     const other = `Bearer ${(await seedBucket(catalog, 'other', { items: 1_000 })).token}`
@@ -120,7 +129,7 @@ async function benchEngine(
     report(
       `${engine}: p99 of a page ${quietP99.toFixed(2)} ms, ${removalP99.toFixed(2)} ms during the removal of ${removal.toFixed(1)} s`,
     )
-    return { engine, creation, listP95, quietP99, removalP99, removal }
+    return { engine, creation, listP95, creationCpu, listCpu, quietP99, removalP99, removal }
   } finally {
     await catalog.close()
     await subject.stop()
@@ -209,8 +218,8 @@ export function reportTenants({ extent, engines }: TenantsResults): string {
     },
   ])
   const times = engines.map(
-    ({ engine, quietP99, removalP99, removal }) =>
-      `${engine}: p99 of a page ${quietP99.toFixed(2)} ms, and ${removalP99.toFixed(2)} ms during the removal, which takes ${removal.toFixed(0)} s.`,
+    ({ engine, creationCpu, listCpu, quietP99, removalP99, removal }) =>
+      `${engine}: a creation takes ${creationCpu.toFixed(2)} ms of CPU of the service, a list ${listCpu.toFixed(2)} ms; p99 of a page ${quietP99.toFixed(2)} ms, and ${removalP99.toFixed(2)} ms during the removal, which takes ${removal.toFixed(0)} s.`,
   )
   return [...barTable(bars), '', ...times].join('\n')
 }
