@@ -66,6 +66,28 @@ test('US1, US4, US8, US9 requests are counted by kind in the bucket of their tok
   })
 })
 
+test('US8, US4 the requests of several processes, and those with a service token, are added up', async () => {
+  const usage = await usageOf({ MEDIABUCKET_WORKERS: '2' }, async (server) => {
+    const { authorization } = await makeToken(server, '--service', '--scope', 'media:read')
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        const own = { connection: 'close' }
+        const named = { ...own, authorization, 'mediabucket-bucket': 'default' }
+        const response = await server.request('/api/media', { headers: index % 2 === 0 ? own : named })
+        await response.arrayBuffer()
+        return response.status
+      }),
+    )
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    // Without a bucket, and with one that does not exist.
+    for (const more of [{}, { 'mediabucket-bucket': 'nobody' }])
+      expect(
+        (await server.request('/api/media', { headers: { authorization, ...more } })).status,
+      ).toBeGreaterThan(399)
+  })
+  expect(usage.requests).toEqual({ ...none, list: 40 })
+})
+
 test.each([
   ['from the catalog and its cache', 20_000],
   ['from a file', 300_000],
