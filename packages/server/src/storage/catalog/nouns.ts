@@ -127,7 +127,7 @@ export const joinItems = (changes: readonly Change<'addItems'>[]): readonly Adde
   changes.flatMap(({ input: [, items, by] }) => addedBy(items, by))
 
 /** The changes whose second parameter is a list of added items. */
-export type ListKind = 'addItems' | 'addLimitedItems' | 'addItemsOnce'
+type ListKind = 'addItems' | 'addLimitedItems' | 'addItemsOnce'
 
 export const hasAddedItems = (change: Change): change is Change<ListKind> =>
   addsItems(change) || change.kind === 'addLimitedItems' || change.kind === 'addItemsOnce'

@@ -184,7 +184,7 @@ export const editedMembers = members.filter((member) => itemTable[member].isEdit
 
 /** The columns of the details of an item, those of a new item first, and how many they are. */
 export const itemColumns = ordered.map(columnOf).join(', ')
-export const [newItemColumnCount, itemColumnCount] = [newItemMembers.length, ordered.length]
+export const itemColumnCount = ordered.length
 
 /** The place of each member in `itemColumns`. */
 export const itemPlaces = Object.fromEntries(ordered.map((member, place) => [member, place])) as Readonly<

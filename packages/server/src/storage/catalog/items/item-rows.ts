@@ -45,14 +45,14 @@ const at = itemPlaces
 const noValues: readonly (number | string | Uint8Array | null)[] = newItemMembers.map(() => null)
 
 /** The values of the first of `itemColumns`. By name and not in a loop, which takes ten times as long. */
-export function newItemValues(item: NewItem, sha256: Uint8Array | null = item.sha256) {
+export function newItemValues(item: NewItem) {
   const values = noValues.slice()
   values[at.id] = item.id
   values[at.filename] = item.filename
   values[at.contentType] = item.contentType
   values[at.extension] = item.extension
   values[at.size] = item.size
-  values[at.sha256] = sha256
+  values[at.sha256] = item.sha256
   values[at.width] = item.width
   values[at.height] = item.height
   values[at.createdAt] = item.createdAt
@@ -66,13 +66,13 @@ export function newItemValues(item: NewItem, sha256: Uint8Array | null = item.sh
 }
 
 /** The members that each item has. */
-const readRequired = (row: Row, sha256: Uint8Array) => ({
+const readRequired = (row: Row) => ({
   id: itemIdOf(row, at.id),
   filename: textOrNull(row, at.filename),
   contentType: text(row, at.contentType),
   extension: textOrNull(row, at.extension),
   size: integer(row, at.size),
-  sha256,
+  sha256: bytes(row, at.sha256),
   width: integerOrNull(row, at.width),
   height: integerOrNull(row, at.height),
   createdAt: integer(row, at.createdAt),
@@ -103,8 +103,8 @@ function readOptional(item: Record<string, unknown>, row: Row, members: typeof o
 }
 
 /** Reads an item from the first columns of a row, which are the first of `itemColumns`. */
-export function readNewItem(row: Row, sha256: Uint8Array = bytes(row, at.sha256)): NewItem {
-  const item = readRequired(row, sha256)
+function readNewItem(row: Row): NewItem {
+  const item = readRequired(row)
   readOptional(item, row, optionalOfNew)
   return item
 }
@@ -112,7 +112,7 @@ export function readNewItem(row: Row, sha256: Uint8Array = bytes(row, at.sha256)
 /** Reads the details of an item from the first columns of a row, which are `itemColumns`. */
 export function readItemDetails(row: Row): ItemDetails {
   const item = {
-    ...readRequired(row, bytes(row, at.sha256)),
+    ...readRequired(row),
     thumbhash: bytesOrNull(row, at.thumbhash),
     duration: integerOrNull(row, at.duration),
     altText: textOrNull(row, at.altText),
