@@ -2,7 +2,8 @@ import type { Browser, Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
-import type { SharedServer } from '../harness/server.ts'
+import { freePort } from '../harness/free-port.ts'
+import { type SharedServer, startServer, type TestServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
@@ -87,6 +88,10 @@ test('G40 the buckets are listed with contents, quota and a line of their usage,
   const meters = page.getByRole('meter')
   await expect.poll(() => meters.count()).toBe(2)
   expect(await meters.first().getAttribute('value')).toBe('0.5')
+  await rows
+    .nth(1)
+    .getByRole('img', { name: buckets.trend('0 bytes', '71 bytes') })
+    .waitFor()
 
   const column = (name: string) => page.getByRole('columnheader', { name })
   await column(buckets.columns.bytes).getByRole('button').click()
@@ -149,6 +154,9 @@ test('G40 many buckets are loaded as the page is scrolled, and the document has 
   expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('1001')
   expect(await rows.last().getAttribute('aria-rowindex')).toBe('1001')
 
+  // Only the usage of rows that were in view for a moment was requested.
+  expect(guest.requests.filter((url) => url.includes('/usage?')).length).toBeLessThan(500)
+
   // A bucket is opened, and Back leads to the same place and focus.
   const opens = page.getByRole('link', { name: all[990] ?? '', exact: true })
   await opens.focus()
@@ -158,9 +166,6 @@ test('G40 many buckets are loaded as the page is scrolled, and the document has 
   await page.goBack()
   await until('the focus', async () => (await opens.count()) === 1 && (await isFocused(page, all[990])))
   expect(Number(await page.evaluate('scrollY'))).toBe(scrolled)
-  // Only the usage of rows that were in view was requested.
-  const usages = guest.requests.filter((url) => url.includes('/usage?'))
-  expect(usages.length).toBeLessThan(700)
 })
 
 const isFocused = async (page: Page, text: string | undefined) =>
@@ -183,12 +188,15 @@ test('G41, BK7 settings are changed, and a conflict shows the values of the othe
   await page.getByLabel(buckets.private).check()
   await page.getByLabel(buckets.trashDays).fill('30')
   await page.getByLabel(buckets.metadata).selectOption('taken')
+  await page.getByLabel(buckets.maxFileSize, { exact: true }).fill('25')
+  await page.getByLabel(buckets.types).fill('image/*,  application/pdf')
   await guest.button(buckets.save).click()
   await page.getByText(buckets.saved).first().waitFor()
   const read = () => service.send('GET', `/api/buckets/${name}`)
   expect(await read()).toMatchObject({
     ...{ max_bytes: 1_500_000, max_items: 10, private: true, trash_days: 30 },
     ...{ remove_metadata: true, keep_taken_at: true },
+    ...{ max_file_size: 25_000_000, types: ['image/*', 'application/pdf'] },
   })
 
   // Others change a setting that is edited here, and one that is not.
@@ -399,4 +407,56 @@ test('G40, G41 the pages are accessible in three languages, on phones and deskto
     await page.locator('.bucket-cards form').waitFor()
     await expectAccessible(guest, `bucket, ${language}`)
   }
+})
+
+test('G41, US10 the usage of a bucket is shown by day as bars, and as a table', async () => {
+  const name = uniqueName('days')
+  const { guest, page, service } = await opened('')
+  await using _ = guest
+  await service.create(name)
+  await service.upload(name, 'x'.repeat(300))
+  await service.upload(name, 'y')
+  await page.goto(`${server.url}/#buckets/${name}`)
+  const chart = (figure: string, days: number, highest: string) =>
+    page.getByRole('img', { name: buckets.chart(figure, buckets.days(days), highest) })
+  await chart(buckets.figures.bytes, 30, '301 bytes').waitFor()
+  await expect.poll(() => page.locator('.bucket-chart rect').count()).toBe(30)
+  await page.getByLabel(buckets.figure).selectOption('items')
+  await chart(buckets.figures.items, 30, '2').waitFor()
+  await page.getByLabel(buckets.period).selectOption('365')
+  await chart(buckets.figures.items, 365, '2').waitFor()
+  await page.getByText(buckets.numbers).click()
+  const rows = page.getByRole('table').getByRole('row')
+  await expect.poll(() => rows.count()).toBe(366)
+  expect((await rows.nth(1).getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['301 bytes', '2'])
+  expect((await rows.nth(2).getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['0 bytes', '0'])
+  await expectAccessible(guest, 'usage')
+})
+
+test('G40 the list says that the service does not respond, and is loaded again after a restart', async () => {
+  await using first = await startServer({ MEDIABUCKET_PORT: `${await freePort()}` })
+  const { token, authorization } = await makeToken(first, '--service', '--scope', 'buckets:manage')
+  const create = async ({ request }: TestServer, name: string) => {
+    const headers = { authorization, 'content-type': 'application/json' }
+    const response = await request('/api/buckets', {
+      method: 'POST',
+      body: JSON.stringify({ name }),
+      headers,
+    })
+    expect(response.status).toBe(201)
+  }
+  await create(first, 'shop-1')
+  await using guest = await visit(browser, first, { hash: '' })
+  const { page } = guest
+  await guest.signIn(token)
+  await page.getByRole('link', { name: 'shop-1', exact: true }).waitFor()
+  await first.kill()
+  await page.getByLabel(buckets.search).fill('shop')
+  await page.getByText(strings.connection.lost).first().waitFor()
+  const { port } = new URL(first.url)
+  await using again = await startServer({ MEDIABUCKET_PORT: port }, first.data)
+  await page.getByText(strings.connection.back).first().waitFor()
+  await create(again, 'shop-2')
+  await page.getByLabel(buckets.search).fill('shop-')
+  await expect.poll(() => namesOf(page)).toEqual(['shop-1', 'shop-2'])
 })

@@ -12,7 +12,6 @@ import type { LocationWarning } from './selection/location-warning.ts'
 import type { Selection, SelectMany } from './selection/selection.ts'
 import type { Sharing } from './selection/sharing.ts'
 import type { BucketUsage } from './service/bucket.ts'
-import type { LoadUsage } from './service/bucket-usage.ts'
 import type { Connection } from './service/connection.ts'
 import type { Edits } from './service/edits.ts'
 import type { FileAccess } from './service/file-access.ts'
@@ -111,7 +110,6 @@ export interface Service extends Page {
   readonly scopes: readonly string[]
   readonly address: ServiceAddress
   readonly buckets: BucketManager
-  readonly loadUsage: LoadUsage
   readonly list: BucketList
   readonly usages: Usages
   /** The session in a bucket, for its gallery. */

@@ -4,7 +4,6 @@ import { createBucketList } from './buckets/bucket-list.ts'
 import { createUsages } from './buckets/usages.ts'
 import type { Service } from './gallery-context.ts'
 import type { Preferences } from './preferences.tsx'
-import { createLoadUsage } from './service/bucket-usage.ts'
 import { createConnection } from './service/connection.ts'
 import type { Session, SignedInToService } from './session/session.ts'
 import { createNotices } from './shell/notices.ts'
@@ -20,10 +19,9 @@ export function openService(
   const notices = createNotices()
   const connection = createConnection(() => client.whoami(), session.end)
   const { buckets } = client
-  const loadUsage = createLoadUsage(clientsOf().client)
   const address = createServiceAddress()
   const list = createBucketList(buckets, connection)
-  const usages = createUsages(loadUsage, connection)
+  const usages = createUsages(buckets, connection)
   const scopes = tokenInfo.scopes.filter((scope) => scope !== 'buckets:manage')
   const bucketTokenOf = (bucket: string) => ({ ...tokenInfo, scopes, bucket })
 
@@ -41,7 +39,6 @@ export function openService(
     preferences,
     address,
     buckets,
-    loadUsage,
     list,
     usages,
     signedInTo: (bucket) => ({ token, tokenInfo: bucketTokenOf(bucket), ...clientsOf(bucket) }),

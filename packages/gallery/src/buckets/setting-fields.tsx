@@ -17,45 +17,10 @@ const noOthers: Partial<SettingFields> = {}
 
 /** The settings that most buckets have: its limits, and whether it is private. */
 export function LimitFields(props: FieldsProps) {
-  const { values, onChange, others = noOthers } = props
   const texts = strings.buckets
-  const { max_bytes: bytes = values.max_bytes, unit = values.unit } = others
-  const isOtherSize = others.max_bytes !== undefined || others.unit !== undefined
-  const size = formatSize(Number(bytes) * 1000 ** Number(unit))
   return (
     <>
-      <div class="bucket-size">
-        <label>
-          {texts.maxBytes}
-          <input
-            type="number"
-            min={0}
-            step="any"
-            inputMode="decimal"
-            placeholder={texts.noLimit}
-            value={values.max_bytes}
-            onInput={({ currentTarget }) => onChange({ max_bytes: currentTarget.value })}
-          />
-        </label>
-        <span class="select">
-          <select
-            aria-label={texts.unit}
-            value={values.unit}
-            onChange={({ currentTarget }) => onChange({ unit: currentTarget.value })}
-          >
-            {strings.units.map((name, unit) => (
-              <option key={name} value={`${unit}`} selected={`${unit}` === values.unit}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </span>
-      </div>
-      {isOtherSize && (
-        <Other {...props} fields={['max_bytes', 'unit']}>
-          {bytes === '' ? texts.noLimit : size}
-        </Other>
-      )}
+      <SizeField {...props} field="max_bytes" unitField="unit" label={texts.maxBytes} unit={texts.unit} />
       <NumberField {...props} field="max_items" label={texts.maxItems} none={texts.noLimit} />
       <Checkbox {...props} field="private" label={texts.private} />
     </>
@@ -67,6 +32,30 @@ export function MoreFields(props: FieldsProps) {
   const texts = strings.buckets
   return (
     <>
+      <SizeField
+        {...props}
+        field="max_file_size"
+        unitField="file_unit"
+        label={texts.maxFileSize}
+        unit={texts.fileUnit}
+      />
+      <label>
+        {texts.types}
+        <input
+          type="text"
+          placeholder={texts.allTypes}
+          value={values.types}
+          autocapitalize="none"
+          autocomplete="off"
+          spellcheck={false}
+          onInput={({ currentTarget }) => onChange({ types: currentTarget.value })}
+        />
+      </label>
+      {others.types !== undefined && (
+        <Other {...props} fields={['types']}>
+          {others.types || texts.allTypes}
+        </Other>
+      )}
       <Checkbox {...props} field="signed_pages" label={texts.signedPages} />
       <NumberField {...props} field="trash_days" label={texts.trashDays} none={texts.noTrash} />
       <NumberField {...props} field="item_days" label={texts.itemDays} none={texts.noExpiry} min={1} />
@@ -100,6 +89,54 @@ export function MoreFields(props: FieldsProps) {
 interface FieldProps<Field> extends FieldsProps {
   readonly field: Field
   readonly label: string
+}
+
+interface SizeFieldProps extends FieldProps<'max_bytes' | 'max_file_size'> {
+  readonly unitField: 'unit' | 'file_unit'
+  /** The label of the unit. */
+  readonly unit: string
+}
+
+function SizeField(props: SizeFieldProps) {
+  const { values, onChange, others = noOthers, field, unitField, label } = props
+  const { [field]: amount = values[field], [unitField]: unit = values[unitField] } = others
+  const isOther = others[field] !== undefined || others[unitField] !== undefined
+  return (
+    <>
+      <div class="bucket-size">
+        <label>
+          {label}
+          <input
+            type="number"
+            min={0}
+            step="any"
+            inputMode="decimal"
+            placeholder={strings.buckets.noLimit}
+            value={values[field]}
+            onInput={({ currentTarget }) => onChange({ [field]: currentTarget.value })}
+          />
+        </label>
+        <span class="select">
+          <select
+            aria-label={props.unit}
+            value={values[unitField]}
+            onChange={({ currentTarget }) => onChange({ [unitField]: currentTarget.value })}
+          >
+            {strings.units.map((name, number) => (
+              <option key={name} value={`${number}`} selected={`${number}` === values[unitField]}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </span>
+      </div>
+      {isOther && (
+        <Other {...props} fields={[field, unitField]}>
+          {amount === '' ? strings.buckets.noLimit : formatSize(Number(amount) * 1000 ** Number(unit))}
+        </Other>
+      )}
+    </>
+  )
 }
 
 interface NumberFieldProps extends FieldProps<'max_items' | 'trash_days' | 'item_days'> {

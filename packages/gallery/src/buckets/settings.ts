@@ -11,6 +11,11 @@ export interface SettingFields {
   readonly max_bytes: string
   /** The number of the unit: bytes are `1000 ** unit`. */
   readonly unit: string
+  /** In units. */
+  readonly max_file_size: string
+  readonly file_unit: string
+  /** Types such as `image/*`, with commas and spaces between them. */
+  readonly types: string
   readonly trash_days: string
   readonly item_days: string
   readonly private: boolean
@@ -23,6 +28,9 @@ export const noSettings: SettingFields = {
   max_items: '',
   max_bytes: '',
   unit: '3',
+  max_file_size: '',
+  file_unit: '2',
+  types: '',
   trash_days: '',
   item_days: '',
   private: false,
@@ -39,11 +47,12 @@ function unitOf(bytes: number): number {
 
 export function fieldsOf(settings: BucketSettings): SettingFields {
   const { max_items, max_bytes, trash_days, item_days, remove_metadata, keep_taken_at } = settings
-  const unit = typeof max_bytes === 'number' && max_bytes > 0 ? unitOf(max_bytes) : 3
+  const [size, unit] = amountOf(max_bytes, noSettings.unit)
+  const [fileSize, fileUnit] = amountOf(settings.max_file_size, noSettings.file_unit)
   return {
     max_items: textOf(max_items),
-    max_bytes: typeof max_bytes === 'number' ? `${max_bytes / 1000 ** unit}` : '',
-    unit: `${unit}`,
+    ...{ max_bytes: size, unit, max_file_size: fileSize, file_unit: fileUnit },
+    types: (settings.types ?? []).join(', '),
     trash_days: trash_days === 0 ? '' : textOf(trash_days),
     item_days: textOf(item_days),
     private: settings.private ?? false,
@@ -56,17 +65,29 @@ const textOf = (limit: number | null | undefined): string => (typeof limit === '
 
 const numberOf = (typed: string): number | null => (typed.trim() === '' ? null : Number(typed))
 
-const bytesOf = ({ max_bytes, unit }: SettingFields): number | null => {
-  const amount = numberOf(max_bytes)
+/** A limit of bytes as the texts of two fields: an amount, empty for no limit, and a unit. */
+function amountOf(bytes: number | null | undefined, usual: string): readonly [amount: string, unit: string] {
+  if (typeof bytes !== 'number') return ['', usual]
+  const unit = bytes === 0 ? usual : `${unitOf(bytes)}`
+  return [`${bytes / 1000 ** Number(unit)}`, unit]
+}
+
+const bytesOf = (typed: string, unit: string): number | null => {
+  const amount = numberOf(typed)
   return amount === null ? null : Math.round(amount * 1000 ** Number(unit))
 }
 
 /** What a request must send so that a bucket with the settings `before` has those of the fields. */
 export function changesOf(before: SettingFields, after: SettingFields): BucketSettings {
+  const size = bytesOf(after.max_bytes, after.unit)
+  const fileSize = bytesOf(after.max_file_size, after.file_unit)
+  const types = after.types.split(/[\s,]+/).filter((type) => type !== '')
   const removes = after.metadata !== 'keep'
   return {
     ...(after.max_items !== before.max_items && { max_items: numberOf(after.max_items) }),
-    ...(bytesOf(after) !== bytesOf(before) && { max_bytes: bytesOf(after) }),
+    ...(size !== bytesOf(before.max_bytes, before.unit) && { max_bytes: size }),
+    ...(fileSize !== bytesOf(before.max_file_size, before.file_unit) && { max_file_size: fileSize }),
+    ...(types.join(', ') !== before.types && { types: types.length === 0 ? null : types }),
     ...(after.trash_days !== before.trash_days && { trash_days: numberOf(after.trash_days) ?? 0 }),
     ...(after.item_days !== before.item_days && { item_days: numberOf(after.item_days) }),
     ...(after.private !== before.private && { private: after.private }),
@@ -85,7 +106,8 @@ export function conflictsOf(
   draft: Partial<SettingFields>,
 ): readonly (keyof SettingFields)[] {
   const fields: readonly (keyof SettingFields)[] = [
-    ...(['max_items', 'max_bytes', 'unit', 'trash_days', 'item_days'] as const),
+    ...(['max_items', 'max_bytes', 'unit', 'max_file_size', 'file_unit', 'types'] as const),
+    ...(['trash_days', 'item_days'] as const),
     ...(['private', 'signed_pages', 'metadata'] as const),
   ]
   return fields.filter(

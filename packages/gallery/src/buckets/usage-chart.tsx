@@ -7,7 +7,7 @@ import { useService } from '../gallery-context.ts'
 import { errorMessage } from '../service/connection.ts'
 import { formatCount, locale } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
-import { lastDays } from './usages.ts'
+import { daysAgo } from './usages.ts'
 
 const sparkWidth = 120
 const sparkHeight = 24
@@ -56,7 +56,7 @@ const dayText = (day: string): string =>
 
 /** The usage of a bucket by day, as bars and as a table. */
 export function UsageSection({ name }: { name: string }) {
-  const { loadUsage, connection } = useService()
+  const { buckets, connection } = useService()
   const [period, setPeriod] = useState(30)
   const [figure, setFigure] = useState<Figure>('bytes')
   const [days, setDays] = useState<readonly Usage[] | null>(null)
@@ -67,7 +67,7 @@ export function UsageSection({ name }: { name: string }) {
     if (isLost) return
     const closing = new AbortController()
     connection
-      .watch(() => loadUsage(name, ...lastDays(period), closing.signal))
+      .watch(() => buckets.usage(name, { from: daysAgo(period - 1), signal: closing.signal }))
       .then(
         (loaded) => {
           if (closing.signal.aborted) return
@@ -77,7 +77,7 @@ export function UsageSection({ name }: { name: string }) {
         (reason: unknown) => closing.signal.aborted || setError(errorMessage(reason)),
       )
     return () => closing.abort()
-  }, [loadUsage, connection, name, period, attempt, isLost])
+  }, [buckets, connection, name, period, attempt, isLost])
   const texts = strings.buckets
   const periodTexts = Object.fromEntries(periods.map((count) => [`${count}`, texts.days(count)]))
   return (

@@ -1,6 +1,5 @@
-import type { Usage } from '@mediabucket/client'
+import type { BucketManager, Usage } from '@mediabucket/client'
 import { type Signal, signal } from '@preact/signals'
-import type { LoadUsage } from '../service/bucket-usage.ts'
 import type { Connection } from '../service/connection.ts'
 
 /** The usage of the last days of many buckets. */
@@ -17,13 +16,14 @@ export interface Usages {
 /** Requests at a time. */
 const atOnce = 4
 
-/** The days (UTC) from the first of `count` days to today. */
-export function lastDays(count: number, now = Date.now()): readonly [from: string, to: string] {
-  const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10)
-  return [dayOf(now - (count - 1) * 86_400_000), dayOf(now)]
-}
+/** Of the lines in the list. */
+const shownDays = 30
 
-export function createUsages(loadUsage: LoadUsage, connection: Connection, days = 30): Usages {
+/** The day (UTC) that is so many days before today. */
+export const daysAgo = (count: number): string =>
+  new Date(Date.now() - count * 86_400_000).toISOString().slice(0, 10)
+
+export function createUsages(buckets: Pick<BucketManager, 'usage'>, connection: Connection): Usages {
   const closing = new AbortController()
   const known = new Map<string, Signal<readonly Usage[] | null>>()
   const begun = new Set<string>()
@@ -40,7 +40,7 @@ export function createUsages(loadUsage: LoadUsage, connection: Connection, days 
     begun.add(bucket)
     running += 1
     try {
-      of(bucket).value = await loadUsage(bucket, ...lastDays(days), closing.signal)
+      of(bucket).value = await buckets.usage(bucket, { from: daysAgo(shownDays - 1), signal: closing.signal })
     } catch {
       // The row is shown without it, and it is requested again when the row is shown again.
       begun.delete(bucket)

@@ -39,8 +39,7 @@ export interface SignedInToService {
   readonly token: string
   readonly tokenInfo: Token
   readonly options: Omit<ClientOptions, 'bucket'>
-  /** Of one bucket, or of none. */
-  clientsOf(bucket?: string): BucketClients
+  clientsOf(bucket: string): BucketClients
 }
 
 export type SessionState =
