@@ -244,6 +244,8 @@ test('Q3, US9 a client returns the usage and the quotas of its bucket', async ()
     remove_metadata: false,
     keep_taken_at: true,
     item_days: null,
+    max_file_size: null,
+    types: null,
     usage_today: {
       ...{ day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), is_partial: true, items: 1, bytes: 5 },
       ...{ added: { items: 1, bytes: 5 }, removed: { items: 0, bytes: 0 } },

@@ -432,7 +432,7 @@ test('BK9 changes of buckets are events with the service token as actor, and a r
   const { stdout } = await audited.command('audit', '--json')
   const events = stdout
     .split('\n')
-    .filter((line) => line.includes(id) && !line.includes('"target":"' + id))
+    .filter((line) => line.includes(id) && !line.includes(`"target":"${id}`))
     .map((line) => /"event_code":"([\w-]+)"/.exec(line)?.[1])
   expect(events.slice(-5)).toEqual([
     ...['bucket-create', 'token-create', 'bucket-set', 'token-create', 'bucket-delete'],

@@ -382,6 +382,20 @@ test('D1 responses to requests that manage tokens are as described', async () =>
   await meet('POST', rotation, await send('POST', `${path}/rotate`, body), 409)
 })
 
+test('D1 responses to requests that manage keys, and read the audit log, are as described', async () => {
+  const { authorization } = await makeToken(server, '--service', '--scope', 'buckets:manage,media:read')
+  const send = (method: string, path: string) => server.request(path, { method, headers: { authorization } })
+  const created = await send('POST', '/api/keys')
+  const { id } = Object(await created.clone().json())
+  await meet('POST', '/api/keys', created, 201)
+  await meet('GET', '/api/keys', await send('GET', '/api/keys'), 200)
+  await meet('DELETE', '/api/keys/{id}', await send('DELETE', `/api/keys/${id}`), 204)
+  await meet('DELETE', '/api/keys/{id}', await send('DELETE', `/api/keys/${id}`), 404)
+  await meet('GET', '/api/audit', await send('GET', '/api/audit'), 200)
+  await meet('GET', '/api/audit', await send('GET', '/api/audit?bucket=never'), 404)
+  await meet('GET', '/api/audit', await send('GET', '/api/audit?limit=0'), 400)
+})
+
 test('D1 responses to requests that manage buckets are as described', async () => {
   const scopes = 'buckets:manage,tokens:manage,media:read'
   const { authorization } = await makeToken(server, '--service', '--scope', scopes)
@@ -414,6 +428,10 @@ test('D1 responses to requests that manage buckets are as described', async () =
   await meet('POST', tokens, await send('POST', `${path}/tokens`, '{"scopes":["media:read"]}'), 201)
   await meet('POST', tokens, await send('POST', `${path}/tokens`, '{"scopes":["media:write"]}'), 403)
   await meet('POST', tokens, await send('POST', `${list}/nobody/tokens`, '{"scopes":["media:read"]}'), 404)
+  const usage = '/api/buckets/{name}/usage'
+  await meet('GET', usage, await send('GET', `${path}/usage`), 200)
+  await meet('GET', usage, await send('GET', `${list}/nobody/usage`), 404)
+  await meet('GET', '/api/usage', await send('GET', '/api/usage'), 200)
   for (const [method, described, target] of [
     ['POST', list, list],
     ['PATCH', one, path],

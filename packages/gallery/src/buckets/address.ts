@@ -1,7 +1,7 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
 
 /** The columns by which the buckets are sorted. */
-export const columns = ['name', 'items', 'bytes', 'created'] as const
+const columns = ['name', 'items', 'bytes', 'created'] as const
 export type Column = (typeof columns)[number]
 
 /** The orders of `GET /api/buckets` (docs/interface.md BK2), the first of each column being the one that a first click chooses. */
@@ -37,7 +37,7 @@ export type ServicePlace =
   | { readonly at: 'bucket'; readonly bucket: string; readonly part: BucketPart | null }
 
 /** Every other address is that of the whole list. */
-export function parsePlace(hash: string): ServicePlace {
+function parsePlace(hash: string): ServicePlace {
   const [, bucket, name] = /^#buckets\/([a-z0-9][a-z0-9-]{0,62})(?:\/([a-z]+))?(?:\?|$)/.exec(hash) ?? []
   if (bucket !== undefined) return { at: 'bucket', bucket, part: parts.find((part) => part === name) ?? null }
   const fields = new URLSearchParams(/^#buckets\?(.*)$/s.exec(hash)?.[1] ?? '')

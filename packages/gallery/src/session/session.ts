@@ -20,7 +20,7 @@ export interface BucketToken extends Token {
 }
 
 /** The clients of one bucket. */
-export interface BucketClients {
+interface BucketClients {
   readonly client: Client
   /** Waits longer for a response. */
   readonly largeFileClient: Client

@@ -19,8 +19,9 @@ export interface TokenRequest {
   readonly scopes: readonly Scope[]
   readonly limits: TokenLimits | null
   readonly note: string | null
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, as `now`. */
   readonly expiresAt: number | null
+  readonly now: number
 }
 
 interface NewToken {
@@ -81,7 +82,7 @@ function tokensOf(catalog: Catalog, bucket: string | undefined): Tokens {
     },
     async create(token) {
       if (bucket === undefined) throw new Error('a token is created without a bucket')
-      return { bucket, ...(await issueToken(catalog, { ...token, bucket, now: Date.now() })) }
+      return { bucket, ...(await issueToken(catalog, { ...token, bucket })) }
     },
     async revoke(token) {
       await catalog.revokeToken((await requireRecord(token)).id, Date.now())
@@ -142,7 +143,7 @@ const isProblem = (error: unknown, status: number): boolean =>
   error instanceof Error && 'status' in error && error.status === status
 
 /** A new token as the client takes it. */
-export const sentToken = ({ name, scopes, limits, note, expiresAt }: TokenRequest) => ({
+export const sentToken = ({ name, scopes, limits, note, expiresAt }: Omit<TokenRequest, 'now'>) => ({
   ...{ name, scopes, note: note ?? undefined, limits: limits === null ? undefined : sentLimits(limits) },
   expiresAt: dateOrNull(expiresAt) ?? undefined,
 })

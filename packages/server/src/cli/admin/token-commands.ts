@@ -62,12 +62,14 @@ ${limitOptionsHelp}`,
       limits !== null && names?.includes('tokens:manage') === true ? limitedManager : null,
     ].filter((text) => text !== null)
     if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
+    const now = Date.now()
     const request = {
+      now,
       name: values.name ?? '',
       scopes: readScopes(names),
       limits,
       note: noteOf(values),
-      expiresAt: values.expires === undefined ? null : Date.now() + readDuration(values.expires, '--expires'),
+      expiresAt: values.expires === undefined ? null : now + readDuration(values.expires, '--expires'),
     }
     await withNewTokens(context, bucket, async (tokens) => {
       const { id, token, bucket, isNewBucket } = await tokens.create(request)
