@@ -211,6 +211,7 @@ test('G41, BK7 settings are changed, and a conflict shows the values of the othe
   await expectAccessible(guest, 'conflict')
   await guest.button(buckets.save).click()
   await expect.poll(read).toMatchObject({ max_items: 20, trash_days: 7 })
+  await expect.poll(() => guest.button(buckets.save).getAttribute('aria-disabled')).toBe('false')
   // The value of the others is taken.
   await items.fill('21')
   await service.send('PATCH', `/api/buckets/${name}`, { max_items: null })

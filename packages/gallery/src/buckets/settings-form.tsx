@@ -36,12 +36,16 @@ export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
     const changes = changesOf(now, { ...now, ...draft })
     setError('')
     if (Object.keys(changes).length === 0) return notices.show(texts.unchanged)
+    const sent = new Map(Object.entries(draft))
     setBusy(true)
     try {
       onChanged(
         await connection.watch(() => buckets.set(name, changes, { ifMatch: loaded.etag ?? undefined })),
       )
-      setDraft({})
+      // What was edited meanwhile stays.
+      setDraft((latest) =>
+        Object.fromEntries(Object.entries(latest).filter(([field, value]) => sent.get(field) !== value)),
+      )
       setOthers({})
       notices.show(texts.saved)
     } catch (reason) {
