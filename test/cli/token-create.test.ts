@@ -32,6 +32,58 @@ test('A8 token create works before the first start, and names the directory that
   expect((await create()).stderr).not.toContain(directory.path)
 })
 
+test('ST1 token create --service prints a token with the scopes that are named, and refuses what it cannot have', async () => {
+  const create = (...args: string[]) => server.command('token', 'create', ...args)
+  const { stdout, stderr } = await create(
+    '--service',
+    '--scope',
+    'media:read,buckets:manage',
+    '--name',
+    'shop',
+  )
+  expect(stdout).toMatch(/^mbks_[0-9a-hjkmnp-tv-z]{38}\n$/)
+  expect(stderr).toMatch(
+    /^Created the service token svc_\w+ with the scopes buckets:manage, media:read\. It is shown only now:\n$/,
+  )
+  for (const [args, reason] of [
+    [['--service'], /needs --scope, one or more of buckets:manage, media:read/],
+    [['--service', '--scope', 'all'], /"all" is not a scope/],
+    [['--service', '--scope', 'media:read', '--bucket', 'b'], /belongs to no bucket: leave out --bucket/],
+    [['--service', '--scope', 'media:write', '--max-items', '3'], /A service token has no limits/],
+    [['--bucket', 'b', '--scope', 'buckets:manage'], /token create --service --scope buckets:manage/],
+  ] as const)
+    await expect(create(...args)).rejects.toThrow(reason)
+  const list = async (...args: string[]) => (await server.command('token', 'list', ...args)).stdout
+  expect(await list('--service')).toMatch(/^svc_\w+ +\(service\) +shop +active +buckets:manage,media:read /)
+  expect(await list()).toContain('(service)')
+  expect(await list('--bucket', 'default')).not.toContain('svc_')
+  expect((await server.command('token', 'revoke', 'shop')).stderr).toMatch(/svc_\w+ "shop" of the service/)
+  await expect(server.command('token', 'restore', 'shop')).rejects.toThrow(
+    /token create --service --scope buckets:manage,media:read/,
+  )
+})
+
+test('T8 token rotate replaces a token of a bucket, as long as it is valid', async () => {
+  const old = await makeToken(server, '--bucket', 'rotated', '--name', 'app', '--expires', '2d')
+  const { stdout, stderr } = await server.command('token', 'rotate', 'app', '--overlap', '30m')
+  expect(stdout).toMatch(alone)
+  expect(stderr).toMatch(/which replaces tok_\w+ "app" of the bucket "rotated"\. .* is valid until 20\d\d-/)
+  const own = async (authorization: string) =>
+    Object(await (await server.request('/api/token', { headers: { authorization } })).json())
+  const [before, after] = [await own(old.authorization), await own(`Bearer ${stdout.trim()}`)]
+  expect(after).toMatchObject({ name: 'app', bucket: 'rotated', scopes: before.scopes })
+  const hours = ({ expires_at }: { expires_at: string }) => (Date.parse(expires_at) - Date.now()) / 3_600_000
+  // The new one lives as long as the old one did.
+  expect([hours(before) < 0.51, hours(after) > 47 && hours(after) < 49]).toEqual([true, true])
+  for (const [args, reason] of [
+    [[old.id], /has been replaced before/],
+    [['nobody'], /there is no token "nobody"/],
+    [[old.id, '--overlap', '31d'], /--overlap takes at most 30d/],
+    [[], /takes one ID or NAME/],
+  ] as const)
+    await expect(server.command('token', 'rotate', ...args)).rejects.toThrow(reason)
+})
+
 test('A6, A8 tokens of one bucket list the same items, and each is unique', async () => {
   const create = async () => (await server.command('token', 'create', '--bucket', 'shared')).stdout.trim()
   const [one, two] = [await create(), await create()]

@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 import { base32Alphabet, base32Of, createItemIds, isItemId, newItemId, shardOf } from './ids.ts'
 import {
   hashToken,
+  isServiceToken,
   isWellFormedToken,
+  newServiceToken,
   newToken,
   redactTokens,
   requireScope,
@@ -155,6 +157,19 @@ test('A5 a token without its prefix is removed, also among other letters, and mi
       },
     ),
   )
+})
+
+test('A5, ST1 a service token is removed in every percent-encoding, and is no token of a bucket', () => {
+  for (let depth = 0; depth <= 3; depth += 1) {
+    const token = newServiceToken()
+    expect([isServiceToken(token), isWellFormedToken(token), token.length]).toEqual([true, true, 43])
+    expect(isServiceToken(newToken())).toBe(false)
+    // The checksum covers the prefix.
+    expect(isWellFormedToken(token.replace('mbks', 'mbkt'))).toBe(false)
+    const written = [...token].map((letter) => escaped(letter, depth)).join('')
+    expect(redactTokens(`/a/${written}/b`)).toBe('/a/mbks_…/b')
+    expect(redactTokens(`/a/${written.toUpperCase()}/b`)).toBe('/a/mbks_…/b')
+  }
 })
 
 test('A5 a JWT is removed in every percent-encoding, and the text around it stays', () => {

@@ -26,7 +26,7 @@ export const accessProblemKinds = {
     status: 401,
     title: 'The token is malformed',
     cause: 'The value is not a token of this service: its form or its checksum is wrong.',
-    cure: 'Copy the whole token again. It begins with `mbkt_` and is 43 characters long.',
+    cure: 'Copy the whole token again. It begins with `mbkt_`, a service token with `mbks_`, and is 43 characters long.',
   },
   'token-unknown': {
     status: 401,

@@ -117,7 +117,7 @@ async function createServiceToken(
   const { print, report } = context
   const { token, id } = await withNewCatalog(context, (catalog) => issueServiceToken(catalog, request))
   report(
-    `Created the token ${id} of the service with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
+    `Created the service token ${id} with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
   )
   print(token)
 }
