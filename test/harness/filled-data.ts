@@ -32,7 +32,7 @@ const json = (method: string, body: unknown, more: Readonly<Record<string, strin
 export async function fill(server: TestServer) {
   const { authorization } = await makeToken(server, '--bucket', 'default', ...scopes)
   const call = async (path: string, init: RequestInit) => {
-    const response = await server.request(path, { ...init, headers: { ...init.headers, authorization } })
+    const response = await server.request(path, { ...init, headers: { authorization, ...init.headers } })
     if (response.status >= 300) throw new Error(`${path}: ${response.status} ${await response.text()}`)
     return response
   }
@@ -48,6 +48,15 @@ export async function fill(server: TestServer) {
       'idempotency-key': 'key',
       'mediabucket-labels': 'album="1"',
       'mediabucket-expires-at': '2100-01-01T00:00:00Z',
+    },
+  })
+  const service = await makeToken(server, '--service', '--scope', 'buckets:manage,media:write')
+  await call('/api/media', {
+    ...json('POST', 's'),
+    headers: {
+      authorization: service.authorization,
+      'mediabucket-bucket': 'default',
+      'idempotency-key': 'of-a-service',
     },
   })
   await call(`/api/media/${ids[0]}`, json('PATCH', { alt_text: 'alt', caption: 'c', labels: { album: '2' } }))

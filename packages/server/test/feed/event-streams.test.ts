@@ -23,8 +23,10 @@ async function prepare(parts: {
   readonly items: number
   readonly eventFormatter?: EventFormatter
   readonly error?: Error
+  /** What the token is granted later. */
+  readonly later?: object
 }) {
-  const { items, error, eventFormatter = async () => () => ':\n\n' } = parts
+  const { items, error, later = {}, eventFormatter = async () => () => ':\n\n' } = parts
   const catalog = await openSqliteCatalog({ directory: join(tempDirectory(), 'data'), writer: 'direct' })
   onTestFinished(() => catalog.close())
   const bucketId = await newBucket(catalog, 'b')
@@ -40,7 +42,7 @@ async function prepare(parts: {
   onTestFinished(() => closing.abort())
   const streams = new EventStreams(
     {
-      ...{ authorize: async () => caller, closing: closing.signal, log },
+      ...{ authorize: async () => ({ ...caller, ...later }), closing: closing.signal, log },
       ...{ metrics: new Metrics(), tickQueue: new TickQueue() },
     },
     { feed, eventFormatter, idleTimeout: 60_000 },
@@ -184,6 +186,17 @@ test('FE8 an unexpected error of a stream is logged, and ends it; a fault is not
     if (logged > 0)
       expect(JSON.parse(lines[0] ?? '')).toMatchObject({ requestId: 'r', err: { message: 'broken' } })
   }
+})
+
+test('ST8 a stream ends if the name of its bucket becomes that of another one', async () => {
+  const { streams, open, lines } = await prepare({ items: 1, later: { bucketId: 2 } })
+  await serve(open, async (port) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(get)
+    await once(socket, 'data')
+    await expect.poll(() => streams.count()).toBe(0)
+  })
+  expect(lines).toEqual([])
 })
 
 test('FE7, N7 a stream whose client reads nothing holds few bytes, and reads few changes at a time', async () => {
