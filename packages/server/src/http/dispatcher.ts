@@ -181,7 +181,9 @@ export class Dispatcher {
   #sendProblem({ request, response, id }: Exchange, fault: Fault, more: Headers): void {
     const { baseUrl, corsHeaders } = this.#parts
     const { status, headers, body } = problemResponse(fault, baseUrl, id)
-    response.writeHead(status, { ...corsHeaders(request.headers), ...more, ...headers })
+    const cors = corsHeaders(request.headers)
+    const isAlone = Object.keys(cors).length === 0 && more === noHeaders
+    response.writeHead(status, isAlone ? headers : { ...cors, ...more, ...headers })
     response.end(body)
   }
 }

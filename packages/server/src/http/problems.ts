@@ -10,17 +10,12 @@ import type { RequestParts } from './route.ts'
 export type ProblemDetails = ValueOf<typeof Problem>
 
 export function problemDetails(fault: Fault, baseUrl: string, instance: string): ProblemDetails {
-  const { status, title } = problemKinds[fault.code]
-  return {
-    type: `${baseUrl}/problems/${fault.code}`,
-    title,
-    status,
-    detail: fault.message,
-    instance,
-    code: fault.code,
-    ...fault.members,
-    ...(fault.parameters.length > 0 ? { errors: fault.parameters } : {}),
-  }
+  const { code, message, members, parameters } = fault
+  const { status, title } = problemKinds[code]
+  const problem = { type: `${baseUrl}/problems/${code}`, title, status, detail: message, instance, code }
+  // Most have no others, and a copy takes longer than the rest.
+  if (parameters.length > 0) return { ...problem, ...members, errors: parameters }
+  return Object.keys(members).length > 0 ? { ...problem, ...members } : problem
 }
 
 /** The status, headers and body of a problem (docs/interface.md P1, P5). */
@@ -32,15 +27,15 @@ export function problemResponse(
   const problem = problemDetails(fault, baseUrl, instance)
   const { status } = problem
   const body = Buffer.from(JSON.stringify(problem))
-  const headers = {
+  const headers: Record<string, string> = {
     'content-type': 'application/problem+json',
     'content-length': `${body.byteLength}`,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    ...(hasChallenge(fault.code) ? { 'www-authenticate': challenge(fault) } : {}),
-    ...(status === 503 || status === 429 ? { 'retry-after': '2' } : {}),
-    ...(fault instanceof HeaderFault ? fault.headers : {}),
   }
+  if (hasChallenge(fault.code)) headers['www-authenticate'] = challenge(fault)
+  if (status === 503 || status === 429) headers['retry-after'] = '2'
+  if (fault instanceof HeaderFault) Object.assign(headers, fault.headers)
   return { status, headers, body }
 }
 
