@@ -125,7 +125,7 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
       requireEnding(tenant, 'an upload was refused')
   }
 
-  /** The requests of others may have deleted it meanwhile. */
+  /** Another client may have deleted it. */
   function requireEnding(tenant: Tenant, what: string): void {
     if (tenant.state === 'present') fault('lost', `${what} in ${tenant.name}, which was not deleted`)
   }

@@ -12,7 +12,7 @@ interface SettingsFormProps {
   readonly onChanged: (bucket: TaggedBucket) => void
 }
 
-/** The settings of a bucket. If others change them meanwhile, it shows their values beside what was edited. */
+/** The form for the settings of a bucket. If others have changed a setting since it was loaded, the form shows their value beside the edited one. */
 export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
   const { buckets, connection, notices } = useService()
   const [draft, setDraft] = useState<Partial<SettingFields>>({})
@@ -42,7 +42,7 @@ export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
       onChanged(
         await connection.watch(() => buckets.set(name, changes, { ifMatch: loaded.etag ?? undefined })),
       )
-      // What was edited meanwhile stays.
+      // Edits that were made during the request stay.
       setDraft((latest) =>
         Object.fromEntries(Object.entries(latest).filter(([field, value]) => sent.get(field) !== value)),
       )

@@ -48,7 +48,7 @@ export function* createNewBucket(
     request: Buffer.concat([creation.fingerprint, creation.nonce]),
   }
   const id = yield* insertBucket(name, settings, createdAt, stored, by)
-  // Another transaction may have created it meanwhile.
+  // A request with the same key may have created it since the check.
   if (id === null) return creation === null ? null : yield* findCreated(creation)
   if (token !== null) yield* insertToken(id, token, by)
   return { id, nonce: creation?.nonce ?? null }
