@@ -56,6 +56,18 @@ test('Ctrl-C ends get -o with 130, and leaves no partial file', async () => {
   expect(await directory.names()).toEqual([])
 })
 
+test.each([['keys', 'list'], ['bucket', 'list'], ['token', 'list'], ['webhook', 'list'], ['audit']])(
+  'Ctrl-C ends %s %s over HTTP with 130',
+  async (...words) => {
+    const arrived = Promise.withResolvers<void>()
+    await using silent = await listen(() => arrived.resolve())
+    const { child, exited } = start({ url: silent.url, token: 'x' }, ...words, '--url', silent.url)
+    await arrived.promise
+    child.kill('SIGINT')
+    expect(await exited).toEqual({ code: 130, stderr: '' })
+  },
+)
+
 test('Ctrl-C ends an upload with 130, and prints a summary', async () => {
   await using directory = await temporaryDirectory()
   for (const name of ['a', 'b', 'c']) await writeFile(join(directory.path, name), name)

@@ -115,15 +115,26 @@ export async function connect(
   }))
 }
 
-/** As `connect`, to all buckets of the service. */
+/** As `connect`, to all buckets of the service, and to that of the token. All calls end when the signal is aborted. */
 export async function connectService(
   settings: ClientSettings,
   report: CommandOutput['report'],
-): Promise<ServiceClient> {
-  const { createServiceClient } = await import('@mediabucket/client')
+  interrupted: AbortSignal,
+): Promise<{ readonly service: ServiceClient; readonly client: Client }> {
+  const { createClient, createServiceClient } = await import('@mediabucket/client')
   const { url, token } = settings
-  const retry = { onRetry: rateLimitReporter(report) }
-  return withValidSettings(settings, () => createServiceClient({ url, token, retry }))
+  const options = {
+    ...{ url, token, retry: { onRetry: rateLimitReporter(report) } },
+    fetch: (input: string | URL | Request, init: RequestInit = {}) =>
+      fetch(input, {
+        ...init,
+        signal: AbortSignal.any([interrupted, ...(init.signal ? [init.signal] : [])]),
+      }),
+  }
+  return withValidSettings(settings, () => ({
+    service: createServiceClient(options),
+    client: createClient(options),
+  }))
 }
 
 /** Throws UsageError. */

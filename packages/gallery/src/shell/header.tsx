@@ -14,10 +14,7 @@ export function Header() {
   const [confirming, setConfirming] = useState(false)
   return (
     <header class="header">
-      <p class="wordmark">
-        <Logo />
-        <span>{strings.product}</span>
-      </p>
+      <Wordmark />
       {origin !== null && (
         <a
           class="button to-buckets"
@@ -48,19 +45,51 @@ export function Header() {
           </>
         )}
         <SettingsMenu />
-        <button
-          type="button"
-          class="button sign-out"
-          aria-label={strings.header.signOut}
-          title={strings.header.signOut}
+        <SignOutButton
           onClick={() => (uploads.view.value.totals.left > 0 ? setConfirming(true) : signOut())}
-        >
-          <Icon name="exit" />
-          <span class="sign-out-label">{strings.header.signOut}</span>
-        </button>
+        />
       </div>
       {confirming && <SignOutDialog onStay={() => setConfirming(false)} />}
     </header>
+  )
+}
+
+export function Wordmark() {
+  return (
+    <p class="wordmark">
+      <Logo />
+      <span>{strings.product}</span>
+    </p>
+  )
+}
+
+export function SignOutButton({ onClick }: { onClick: () => void }) {
+  return (
+    <button
+      type="button"
+      class="button sign-out"
+      aria-label={strings.header.signOut}
+      title={strings.header.signOut}
+      onClick={onClick}
+    >
+      <Icon name="exit" />
+      <span class="sign-out-label">{strings.header.signOut}</span>
+    </button>
+  )
+}
+
+/** Opens the element with the id `settings`. */
+export function SettingsButton() {
+  return (
+    <button
+      type="button"
+      class="icon-button"
+      popovertarget="settings"
+      aria-label={strings.settings.label}
+      title={strings.settings.label}
+    >
+      <Icon name="settings" />
+    </button>
   )
 }
 
@@ -101,15 +130,7 @@ function SettingsMenu() {
   )
   return (
     <>
-      <button
-        type="button"
-        class="icon-button"
-        popovertarget="settings"
-        aria-label={strings.settings.label}
-        title={strings.settings.label}
-      >
-        <Icon name="settings" />
-      </button>
+      <SettingsButton />
       <div ref={menu} id="settings" class="menu settings" popover="auto">
         <DisplaySettings preferences={preferences} />
         {offers('tokens') && link('tokens', 'key')}

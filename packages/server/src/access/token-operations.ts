@@ -70,17 +70,20 @@ function bucketTokenObject(token: TokenRecord) {
   return { id, name, bucket: token.bucket, scopes: token.scopes.filter(isScope), ...others }
 }
 
+const managedMembers = ({ lastUsedAt, revokedAt }: TokenRecord) => ({
+  last_used_at: timeOrNull(lastUsedAt),
+  revoked_at: timeOrNull(revokedAt),
+})
+
 const managedTokenObject = (token: TokenRecord): ManagedTokenObject => ({
   ...bucketTokenObject(token),
-  last_used_at: timeOrNull(token.lastUsedAt),
-  revoked_at: timeOrNull(token.revokedAt),
+  ...managedMembers(token),
 })
 
 /** As managedTokenObject, also of a service token, whose bucket is null. */
 export const describeManagedToken = (token: TokenRecord) => ({
   ...tokenObject(token),
-  last_used_at: timeOrNull(token.lastUsedAt),
-  revoked_at: timeOrNull(token.revokedAt),
+  ...managedMembers(token),
 })
 
 /** Reads the row of a token that has been created. */
@@ -229,7 +232,7 @@ async function findPrevious(
  */
 export async function grantToken(
   catalog: Pick<Catalog, 'grantToken' | 'findToken'>,
-  grant: Pick<Grant, 'tokenId' | 'bucketId' | 'scopes'>,
+  grant: Pick<Grant, 'tokenId' | 'bucketId'> & { readonly scopes: ReadonlySet<ServiceScope> },
   request: Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'>,
   now: number,
   by: Actor,

@@ -1,10 +1,5 @@
-import {
-  type AuditLog,
-  type EventBatch,
-  type EventFilter,
-  type RecordedEvent,
-  readEvents,
-} from '../storage/catalog/audit/audit-log.ts'
+import { Fault } from '../core/faults.ts'
+import type { AuditLog, EventBatch, EventFilter, RecordedEvent } from '../storage/catalog/audit/audit-log.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 
 /** An event with the name of its bucket; null for an event of no bucket. */
@@ -17,28 +12,7 @@ export interface NamedFilter extends Omit<EventFilter, 'buckets'> {
   readonly bucket: string | null
 }
 
-/**
- * Batches of the selected events; if `until` is a signal, also those that are recorded later, until it is aborted (docs/interface.md Y5). Null for
- * the name of a bucket that there never was.
- */
-export async function readNamedEvents(
-  log: AuditLog,
-  { bucket, ...filter }: NamedFilter,
-  until: AbortSignal | null,
-): Promise<AsyncIterable<readonly NamedEvent[]> | null> {
-  const names = await log.bucketNames()
-  const buckets = bucket === null ? null : idsOf(names, bucket)
-  if (buckets?.length === 0) return null
-  const selected = { ...filter, buckets }
-  return withNames(log, readEvents(log, selected, until), names)
-}
-
-/** A batch of named events, as AuditLog.read. */
-interface NamedBatch extends Omit<EventBatch, 'events'> {
-  readonly events: readonly NamedEvent[]
-}
-
-/** Reads the log of a service, which is opened when it is read for the first time. */
+/** Reads a log, which is opened when it is read for the first time, with the names of buckets. */
 export class LogReader {
   readonly #open: () => Promise<AuditLog>
   #log: Promise<AuditLog> | null = null
@@ -48,23 +22,28 @@ export class LogReader {
     this.#open = open
   }
 
-  /** As AuditLog.read. Null for the name of a bucket that there never was. */
+  /** As AuditLog.read. Throws Fault `bucket-unknown` for a name that no bucket has or had. */
   async read(
     { bucket, ...filter }: NamedFilter,
     after: string | null,
     limit: number,
-  ): Promise<NamedBatch | null> {
+  ): Promise<EventBatch<NamedEvent>> {
     const log = await this.#opened()
     if (bucket !== null) this.#names = await log.bucketNames()
     const buckets = bucket === null ? null : idsOf(this.#names, bucket)
-    if (buckets?.length === 0) return null
+    if (buckets?.length === 0) throw new Fault('bucket-unknown', 'There is and was no bucket with this name.')
     const { events, ...batch } = await log.read({ ...filter, buckets }, after, limit)
-    if (hasUnknown(events, this.#names)) this.#names = await log.bucketNames()
-    return { ...batch, events: named(events, this.#names) }
+    if (events.some(({ bucketId }) => bucketId !== null && !this.#names.has(bucketId)))
+      this.#names = await log.bucketNames()
+    return { ...batch, events: events.map((event) => ({ ...event, bucket: this.#nameOf(event.bucketId) })) }
   }
 
   async close(): Promise<void> {
     await (await this.#log)?.close()
+  }
+
+  #nameOf(id: BucketId | null): string | null {
+    return id === null ? null : (this.#names.get(id) ?? null)
   }
 
   #opened(): Promise<AuditLog> {
@@ -79,24 +58,3 @@ export class LogReader {
 /** Deleted buckets had names that others may have now. */
 const idsOf = (names: ReadonlyMap<BucketId, string>, name: string): BucketId[] =>
   [...names].flatMap(([id, known]) => (known === name ? [id] : []))
-
-async function* withNames(
-  log: Pick<AuditLog, 'bucketNames'>,
-  batches: AsyncIterable<readonly RecordedEvent[]>,
-  known: ReadonlyMap<BucketId, string>,
-): AsyncGenerator<readonly NamedEvent[]> {
-  let names = known
-  for await (const events of batches) {
-    if (hasUnknown(events, names)) names = await log.bucketNames()
-    yield named(events, names)
-  }
-}
-
-const hasUnknown = (events: readonly RecordedEvent[], names: ReadonlyMap<BucketId, string>): boolean =>
-  events.some(({ bucketId }) => bucketId !== null && !names.has(bucketId))
-
-const named = (events: readonly RecordedEvent[], names: ReadonlyMap<BucketId, string>): NamedEvent[] =>
-  events.map((event) => ({
-    ...event,
-    bucket: event.bucketId === null ? null : (names.get(event.bucketId) ?? null),
-  }))

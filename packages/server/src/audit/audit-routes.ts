@@ -1,4 +1,3 @@
-import { Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { createParameterReader, oneOf, readCursor, readLimit, timeShape } from '../core/queries.ts'
 import { parseTimestamp } from '../core/times.ts'
@@ -41,7 +40,6 @@ async function listEvents(
   const { after, limit, ...filter } = parseEventListQuery(exchange.query)
   await tickQueue.next(caller.tokenId)
   const batch = await reader.read(filter, after, limit)
-  if (batch === null) throw new Fault('bucket-unknown', 'There is and was no bucket with this name.')
   const list = new ListTexts(
     (events: readonly NamedEvent[]) => itemsText(serialize(events.map(eventObject))),
     () => tickQueue.next(caller.tokenId),
@@ -49,7 +47,7 @@ async function listEvents(
   const added = await list.add(batch.events)
   const isFull = added < batch.events.length
   // The cursor after those that had room.
-  const next = isFull ? ((await reader.read(filter, after, added))?.next ?? batch.next) : batch.next
+  const next = isFull ? (await reader.read(filter, after, added)).next : batch.next
   return listReply(noStore, list.texts, { next_cursor: next, has_more: isFull || batch.hasMore })
 }
 

@@ -2,13 +2,13 @@ import { createHash, randomBytes } from 'node:crypto'
 import { deriveToken } from '../access/derived-tokens.ts'
 import type { TokenRequest } from '../access/new-tokens.ts'
 import { ensureSigningKey } from '../access/signed-links.ts'
-import { type CreatedToken, createdToken, generateToken } from '../access/token-operations.ts'
+import { type CreatedToken, createdToken, generateToken, grantToken } from '../access/token-operations.ts'
 import { bucketMembers } from '../core/bucket-members.ts'
 import { settingsChanged, settingsTag } from '../core/bucket-settings.ts'
 import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
 import type { BucketListQuery } from '../core/queries.ts'
-import { type Actor, requireGrantable, type ServiceScope } from '../core/token-rules.ts'
+import type { Actor, ServiceScope } from '../core/token-rules.ts'
 import type * as schemas from '../http/openapi/bucket-schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type { BucketPlace, ListedBucket } from '../storage/catalog/bucket-list.ts'
@@ -121,8 +121,8 @@ interface RequestKey {
 const sha256 = (text: string): Uint8Array => createHash('sha256').update(text).digest()
 
 /**
- * Creates a bucket, with its first token (docs/interface.md BK4, BK5). Throws Fault `bucket-exists` and `idempotency-key-reused`, and `bucket-unknown` if the
- * bucket is deleted meanwhile.
+ * Creates a bucket, with its first token (docs/interface.md BK4, BK5). Throws Fault `bucket-exists` and `idempotency-key-reused`,
+ * and `bucket-unknown` if the bucket is deleted before it is read for the response.
  */
 export async function createBucket(
   catalog: Pick<
@@ -206,10 +206,7 @@ export async function createBucketToken(
   now: number,
   by: Actor,
 ): Promise<CreatedToken> {
-  requireGrantable(caller, request.scopes)
   const bucket = await catalog.findListedBucket(name)
   if (bucket === null) throw bucketUnknown(name)
-  const { token, row } = generateToken(now)
-  await catalog.grantToken(bucket.id, caller.tokenId, { ...request, ...row }, by)
-  return createdToken(catalog, row.id, token)
+  return await grantToken(catalog, { ...caller, bucketId: bucket.id }, request, now, by)
 }

@@ -1,4 +1,4 @@
-import { connect, connectService, withService } from '@mediabucket/cli/client-command'
+import { connectService, withService } from '@mediabucket/cli/client-command'
 import {
   administrationHelp,
   type ConnectionOptions,
@@ -41,7 +41,6 @@ export interface RemoteService {
   readonly service: ServiceClient
   /** The bucket of the token, if it is one of a bucket. */
   readonly client: Client
-  readonly signal: AbortSignal
 }
 
 /** Does the work over HTTP or on the data. Throws CommandError for a Fault, as for the same problem over HTTP. */
@@ -53,10 +52,9 @@ export async function administer(
 ): Promise<void> {
   if (isRemote(context)) {
     const settings = readClientSettings(context.connection)
-    return await withService(settings, null, async ({ interrupted: signal }) => {
-      const { client } = await connect(settings, context.report)
-      await overHttp({ client, service: await connectService(settings, context.report), signal })
-    })
+    return await withService(settings, null, async ({ interrupted }) =>
+      overHttp(await connectService(settings, context.report, interrupted)),
+    )
   }
   try {
     await openCatalog(context.config, onData)

@@ -1,12 +1,6 @@
-import { connect, connectService, withService } from '@mediabucket/cli/client-command'
-import {
-  type ClientSettings,
-  connectionHelp,
-  readClientSettings,
-  takeConnectionOptions,
-} from '@mediabucket/cli/client-settings'
+import { connectService, withService } from '@mediabucket/cli/client-command'
+import { connectionHelp, readClientSettings, takeConnectionOptions } from '@mediabucket/cli/client-settings'
 import { CommandError, type CommandOutput, parse, UsageError } from '@mediabucket/cli/command'
-import type { Client } from '@mediabucket/client'
 import { renderUnicodeCompact } from 'uqr'
 import { issueToken } from '../../access/token-operations.ts'
 import type { TokenLimits } from '../../core/quotas.ts'
@@ -66,25 +60,16 @@ ${connectionHelp}`,
     if (bucket === undefined || Object.keys(connection).length > 0) {
       const settings = readClientSettings(connection)
       return await withService(settings, null, async ({ interrupted: signal }) => {
-        const { tokens } = await bucketOver(settings, bucket, context)
+        const { client, service } = await connectService(settings, context.report, signal)
+        const { tokens } = bucket === undefined ? client : service.bucket(bucket)
         const page = await uploadPageOf(settings.url, signal)
-        const created = await tokens.create(sentToken({ ...request, scopes: ['media:write'] }), { signal })
+        const created = await tokens.create(sentToken({ ...request, scopes: ['media:write'] }))
         show({ ...created, limits: request.limits, page }, context)
       })
     }
     const issued = await createHere(context.config, bucket, request)
     show({ ...issued, bucket, limits: request.limits }, context)
   },
-}
-
-/** The named bucket; without a name, that of the token. */
-async function bucketOver(
-  settings: ClientSettings,
-  bucket: string | undefined,
-  { report }: CommandOutput,
-): Promise<Client> {
-  if (bucket === undefined) return (await connect(settings, report)).client
-  return (await connectService(settings, report)).bucket(bucket)
 }
 
 interface LinkRequest {

@@ -10,13 +10,14 @@ import {
   textWidth,
 } from '@mediabucket/cli/terminal'
 import type { AuditEvent, EventOptions } from '@mediabucket/client'
-import { type NamedEvent, type NamedFilter, readNamedEvents } from '../../audit/audit-operations.ts'
+import { LogReader, type NamedEvent, type NamedFilter } from '../../audit/audit-operations.ts'
+import { Fault } from '../../core/faults.ts'
 import { isItemId } from '../../core/ids.ts'
 import { parseDuration, parseTimestamp } from '../../core/times.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import type { Config } from '../../service/config.ts'
 import { auditActions, isActorKind, isAuditAction } from '../../storage/catalog/audit/audit-events.ts'
-import type { EventFilter } from '../../storage/catalog/audit/audit-log.ts'
+import { type EventFilter, readEvents } from '../../storage/catalog/audit/audit-log.ts'
 import { toOcsf } from '../../storage/catalog/audit/ocsf.ts'
 import { openAuditLog } from '../../storage/engines.ts'
 import { administrationCommand, isRemote } from './administration.ts'
@@ -78,7 +79,7 @@ Options:
     if (!isRemote(context)) return await showLog(context.config, filter, follows, output, show)
     const settings = readClientSettings(context.connection)
     await withService(settings, null, async ({ interrupted }) => {
-      const service = await connectService(settings, context.report)
+      const { service } = await connectService(settings, context.report, interrupted)
       const signal = AbortSignal.any([interrupted, output.closed])
       await show(batchesOf(service.events({ ...sentFilter(filter), follow: follows, signal })))
     })
@@ -94,16 +95,15 @@ async function showLog(
   show: (events: AsyncIterable<readonly NamedEvent[]>) => Promise<void>,
 ): Promise<void> {
   await requireData(config)
-  const log = await openAuditLog(config)
+  const reader = new LogReader(() => openAuditLog(config))
   try {
-    const events = await readNamedEvents(log, filter, follows ? output.closed : null)
-    if (events === null) throw unknownBucket(filter.bucket ?? '')
-    await show(events)
+    await show(readEvents(reader, filter, follows ? output.closed : null))
   } catch (error) {
+    if (error instanceof Fault && error.code === 'bucket-unknown') throw unknownBucket(filter.bucket ?? '')
     // `head` closes the output when it has enough.
     if (!output.closed.aborted) throw error
   } finally {
-    await log.close()
+    await reader.close()
   }
 }
 

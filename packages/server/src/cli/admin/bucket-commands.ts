@@ -183,8 +183,8 @@ ${bucketHelp}`,
     }
     await administer(
       context,
-      async ({ service, signal }) => {
-        await service.buckets.create({ name, ...givenSettingMembers(settings) }, { signal })
+      async ({ service }) => {
+        await service.buckets.create({ name, ...givenSettingMembers(settings) })
         created()
       },
       async (catalog) => {
@@ -218,10 +218,9 @@ Options:
     }
     await administer(
       context,
-      async ({ service, signal }) => {
+      async ({ service }) => {
         const buckets: BucketRow[] = []
-        for await (const { created_at: _, ...bucket } of service.buckets.list({ signal }))
-          buckets.push(bucket)
+        for await (const { created_at: _, ...bucket } of service.buckets.list()) buckets.push(bucket)
         show(buckets)
       },
       async (catalog) => show((await catalog.listBuckets()).map(bucketMembers)),
@@ -278,8 +277,7 @@ ${bucketHelp}`,
     }
     await administer(
       context,
-      async ({ service, signal }) =>
-        changed((await service.buckets.set(name, givenSettingMembers(settings), { signal })).bucket),
+      async ({ service }) => changed((await service.buckets.set(name, givenSettingMembers(settings))).bucket),
       async (catalog) => {
         if (!(await catalog.setBucket(name, settings))) throw unknownBucket(name)
         if (settings.isPrivate) await ensureSigningKey(catalog, Date.now())

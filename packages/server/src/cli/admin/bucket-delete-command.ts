@@ -31,10 +31,10 @@ Options:
       throw new UsageError('bucket delete takes one NAME. See: mediabucket bucket list')
     await administer(
       context,
-      async ({ service, signal }) => {
-        const { bucket } = await service.buckets.get(name, { signal })
+      async ({ service }) => {
+        const { bucket } = await service.buckets.get(name)
         if (!values.yes) await requireConfirmation(bucket)
-        await service.buckets.delete(name, { withItems: true, signal })
+        await service.buckets.delete(name, { withItems: true })
         context.report(`Deleted the bucket "${name}" with ${formatCount(bucket.items, 'item')}.`)
       },
       (catalog) => deleteHere(catalog, name, values.yes, context),

@@ -44,8 +44,8 @@ export interface EventFilter {
 }
 
 /** Some of the selected events. */
-export interface EventBatch {
-  readonly events: readonly RecordedEvent[]
+export interface EventBatch<Event = RecordedEvent> {
+  readonly events: readonly Event[]
   /** Where the next batch begins: after these events, also if there are no others yet. */
   readonly next: string
   /** Whether there were others when this batch was read. */
@@ -77,14 +77,14 @@ const followInterval = 250
  * Batches of the selected events. With a signal, those that are recorded later follow, until it is aborted or no further events can be
  * selected.
  */
-export async function* readEvents(
-  log: Pick<AuditLog, 'read'>,
-  filter: EventFilter,
+export async function* readEvents<Filter extends Pick<EventFilter, 'until'>, Event>(
+  log: { read(filter: Filter, after: string | null, limit: number): Promise<EventBatch<Event>> },
+  filter: Filter,
   until: AbortSignal | null,
-): AsyncGenerator<readonly RecordedEvent[]> {
+): AsyncGenerator<readonly Event[]> {
   let after: string | null = null
   for (;;) {
-    const { events, next, hasMore }: EventBatch = await log.read(filter, after, batchLength)
+    const { events, next, hasMore }: EventBatch<Event> = await log.read(filter, after, batchLength)
     if (events.length > 0) yield events
     after = next
     if (hasMore) continue
