@@ -98,17 +98,17 @@ export async function downloadItems(
   const downloaded: number[] = []
   const failed: { path: string; reason: string }[] = []
   const renamed: { from: string; to: string }[] = []
-  let [listed, present, settled, settledBytes, skipped] = [0, 0, 0, 0, 0]
+  let [listed, present, finished, finishedBytes, skipped] = [0, 0, 0, 0, 0]
   let end: unknown = null
 
   function show(): void {
     const inProgress = [...running.values()]
-    const done = inProgress.reduce((sum, { done }) => sum + done, settledBytes)
-    const count = Math.max(total.items, settled)
+    const done = inProgress.reduce((sum, { done }) => sum + done, finishedBytes)
+    const count = Math.max(total.items, finished)
     bars.show([
       ...inProgress,
       {
-        name: `${settled} of ${formatCount(count, 'file')}`,
+        name: `${finished} of ${formatCount(count, 'file')}`,
         done,
         total: Math.max(total.bytes, done),
         skipped,
@@ -116,7 +116,7 @@ export async function downloadItems(
     ])
   }
 
-  async function settle(item: Media): Promise<void> {
+  async function finish(item: Media): Promise<void> {
     const chosen = await target.choose(item)
     if (chosen === null) return
     const { name, isPresent } = chosen
@@ -144,7 +144,7 @@ export async function downloadItems(
       listed += 1
       if (signal.aborted) return
       try {
-        await settle(item)
+        await finish(item)
       } catch (error) {
         if (signal.aborted) return
         const explained = explain(error)
@@ -159,8 +159,8 @@ export async function downloadItems(
       } finally {
         running.delete(item)
       }
-      settled += 1
-      settledBytes += item.size
+      finished += 1
+      finishedBytes += item.size
       show()
     }
   }
@@ -180,7 +180,7 @@ export async function downloadItems(
 
   await Promise.all(Array.from({ length: concurrency }, drain))
   bars.clear()
-  const untried = listed - settled
+  const untried = listed - finished
   return {
     downloaded,
     present,

@@ -78,7 +78,7 @@ export async function syncDown(
 
   async function noteFile({ item, path: file, isPresent, replaces }: LocalItem): Promise<void> {
     const path = item.path ?? ''
-    choice.settled(item)
+    choice.finished(item)
     if (isPresent) return
     if (!isDryRun) {
       const stamp = stampOf(await lstat(file, { bigint: true }))
@@ -194,7 +194,7 @@ function chooseFiles(
       return await choose(item)
     },
     /** To be called when the item has its file. */
-    settled: (item: Media) => inProgress.delete(foldCase(pathBelow(item))),
+    finished: (item: Media) => inProgress.delete(foldCase(pathBelow(item))),
   }
 }
 

@@ -25,14 +25,14 @@ export interface SyncRecords {
   /** Stores what is not stored yet. */
   readonly flush: () => Promise<void>
   /** Stores the records without earlier ones. */
-  readonly settle: () => Promise<void>
+  readonly compact: () => Promise<void>
 }
 
 /** Records that are stored together. */
 const batchSize = 100
 
 /** A file may change again within the resolution of its time, so that its stamp stays the same. Milliseconds. */
-const settledAge = 2_000
+const stableAge = 2_000
 
 /** One line of JSON for each record, appended; the last line of a path counts. */
 export async function openSyncRecords(files: StateFiles, sync: string): Promise<SyncRecords> {
@@ -69,7 +69,7 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
     },
     count: () => records.size,
     async set(path, { id, stamp: given, sha256 }) {
-      const stamp = Date.now() - modifiedAt(given) < settledAge ? '' : given
+      const stamp = Date.now() - modifiedAt(given) < stableAge ? '' : given
       const text = textOf({ id, stamp, sha256 })
       if (records.get(path) === text) return
       records.set(path, text)
@@ -79,7 +79,7 @@ export async function openSyncRecords(files: StateFiles, sync: string): Promise<
     },
     forget: (path) => void records.delete(path),
     flush,
-    async settle() {
+    async compact() {
       waiting = []
       await files.use(sync, async (path) => {
         const lines = function* () {

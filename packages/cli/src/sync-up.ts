@@ -70,7 +70,7 @@ export async function syncUp(
   /** Items with a path that the bucket has, and paths that an earlier run knew. */
   const seen = { items: 0, known: 0 }
   /** Paths of files that a repeated request of a killed run has stored. */
-  const settled = new Set<string>()
+  const handled = new Set<string>()
   const failed: SyncFault[] = []
   /** Paths that were not found or read. */
   const faults: TreeFault[] = []
@@ -109,7 +109,7 @@ export async function syncUp(
   /** Returns the files to be uploaded. */
   async function compare(part: readonly Pair<Remote>[]): Promise<readonly Change[]> {
     for (const { path, file, there } of part) {
-      if (file !== null && !settled.has(path)) counts.examined += 1
+      if (file !== null && !handled.has(path)) counts.examined += 1
       if (there === null) continue
       seen.items += 1 + there.older.length
       if (records.find(path) !== null) seen.known += 1
@@ -124,7 +124,7 @@ export async function syncUp(
       if (!isSame) changes[index] = { path, file, there }
       else {
         outdated.push(...outdatedOf(pair))
-        if (!settled.has(path)) counts.unchanged += 1
+        if (!handled.has(path)) counts.unchanged += 1
       }
     })
     return changes.filter((change) => change !== null)
@@ -205,12 +205,12 @@ export async function syncUp(
   try {
     if (!isDryRun) {
       const onStored = (path: string, { size }: StoredItem) => {
-        settled.add(path)
+        handled.add(path)
         counts.examined += 1
         sent.files += 1
         sent.bytes += size
       }
-      const end = await settleUnanswered(args, state, onStored, context)
+      const end = await resolveUnanswered(args, state, onStored, context)
       if (end !== null) return outcome(end)
     }
     const pairs = pairByPath(findLocal(args, state, { faults, links }), findRemote(args, context))
@@ -239,7 +239,7 @@ export async function syncUp(
  * Sends the requests of a killed run again that have received no response, so that the list has all that they store. Returns the error that
  * ends the run, or null.
  */
-async function settleUnanswered(
+async function resolveUnanswered(
   args: SyncArguments,
   { openJournal, records, states }: UploadState,
   onStored: (path: string, item: StoredItem) => void,

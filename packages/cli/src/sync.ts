@@ -187,7 +187,7 @@ async function runPass(
   const outcome = args.isDown
     ? await syncDown(args, records, context)
     : await passUp(args, records, local, context)
-  if (!args.isDryRun) await (outcome.end === null ? records.settle() : records.flush())
+  if (!args.isDryRun) await (outcome.end === null ? records.compact() : records.flush())
   await summarize(args, outcome, { duration: performance.now() - start, lastRefusal }, context)
   return outcome
 }
@@ -264,7 +264,7 @@ async function passUp(
     { ...local, records, openJournal: () => openJournal(files, key), states },
     context,
   )
-  if (outcome.end === null && !args.isDryRun) await states.settle()
+  if (outcome.end === null && !args.isDryRun) await states.removeFinished()
   return outcome
 }
 

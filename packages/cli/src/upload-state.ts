@@ -220,7 +220,7 @@ export interface UploadStates extends ResumeStore {
   /** True if a later run can continue this one. */
   readonly begun: () => boolean
   /** To be called at the end of the run: removes the finished uploads, so that the same files can be uploaded again. */
-  readonly settle: () => Promise<void>
+  readonly removeFinished: () => Promise<void>
 }
 
 export function uploadStates(files: StateFiles): UploadStates {
@@ -246,7 +246,7 @@ export function uploadStates(files: StateFiles): UploadStates {
       finished.add(key)
     },
 
-    async settle() {
+    async removeFinished() {
       for (const key of finished) await files.use(key, (path) => rm(path, { force: true }))
     },
   }

@@ -201,7 +201,7 @@ async function uploadPaths(
   if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
   if (end === null && failures.length === 0) {
     await journal.remove()
-    await states.settle()
+    await states.removeFinished()
     onCompleted()
   } else if (end === null && (journal.begun() || states.begun())) {
     report('Run the same command again to upload the rest. What was stored is not stored again.')
@@ -318,7 +318,7 @@ export interface Outcome {
 
 /**
  * Uploads the files, and prints them in their order, which is also that of the listing: units are read and resumable uploads are
- * sent concurrently, and each is committed after those before it are settled.
+ * sent concurrently, and each is committed after those before it are finished.
  */
 export async function sendFiles(
   files: readonly PlannedFile[],
@@ -346,8 +346,8 @@ export async function sendFiles(
   const running = new Map<UploadUnit, Progress>()
   const results = new Array<Result | null>(files.length).fill(null)
   const total = files.reduce((sum, { size }) => sum + size, 0)
-  let settled = 0
-  let settledBytes = 0
+  let finished = 0
+  let finishedBytes = 0
   /** Bytes that an earlier run has sent. */
   let skipped = 0
   let printed = 0
@@ -355,10 +355,10 @@ export async function sendFiles(
 
   function show(): void {
     const inProgress = [...running.values()]
-    const done = inProgress.reduce((sum, { done }) => sum + done, settledBytes)
+    const done = inProgress.reduce((sum, { done }) => sum + done, finishedBytes)
     bars.show([
       ...inProgress,
-      { name: `${settled} of ${formatCount(files.length, 'file')}`, done, total, skipped },
+      { name: `${finished} of ${formatCount(files.length, 'file')}`, done, total, skipped },
     ])
   }
 
@@ -443,8 +443,8 @@ export async function sendFiles(
       last = done
       await done
       running.delete(unit)
-      settled += unit.files.length
-      settledBytes += unit.files.reduce((sum, { size }) => sum + size, 0)
+      finished += unit.files.length
+      finishedBytes += unit.files.reduce((sum, { size }) => sum + size, 0)
       await print(true)
       show()
     }

@@ -103,11 +103,11 @@ export class PngPixels {
       position += bytes.byteLength
       if (this.#partBytes >= maxBatch) await this.#decompress()
     }
-    if (this.#pending.length >= maxPending) await this.settle()
+    if (this.#pending.length >= maxPending) await this.finishPending()
   }
 
   /** Appends the chunks that were added, so that another one can be appended behind them. */
-  async settle(): Promise<void> {
+  async finishPending(): Promise<void> {
     await this.#decompress()
     const used = this.#stream?.used ?? 0
     const pending = this.#pending
@@ -117,7 +117,7 @@ export class PngPixels {
 
   /** Ends the stream. Throws UnreadableFile if it has more than the rows of its picture. */
   async end(): Promise<void> {
-    await this.settle()
+    await this.finishPending()
     await this.#stream?.end()
     this.#stream = null
     this.#added = 0

@@ -71,7 +71,7 @@ export async function planPng(source: ByteSource): Promise<Piece[]> {
     found.add(type)
     if (type === 'eXIf' && length <= maxExif && isFirst) {
       const orientation = orientationOf(await source.read(start + 8, length))
-      await pixels.settle()
+      await pixels.finishPending()
       if (orientation !== 1) append(pieces, { bytes: encoded('eXIf', orientationBlock(orientation)) })
     }
     if (ignored.has(type) && isFirst && !hasItsLength(type, length, header)) found.delete(type)
@@ -83,7 +83,7 @@ export async function planPng(source: ByteSource): Promise<Piece[]> {
         const piece = await pieceOf(source, { type, start, end, header })
         if (type === 'acTL') frames = new PngFrames(await source.read(start + 8, length), formOf(header))
         const frame = type === 'fcTL' ? frames?.control(await source.read(start + 8, length)) : null
-        await (frame ? pixels.begin(frame) : type === 'IEND' ? pixels.end() : pixels.settle())
+        await (frame ? pixels.begin(frame) : type === 'IEND' ? pixels.end() : pixels.finishPending())
         append(pieces, piece)
       }
     }

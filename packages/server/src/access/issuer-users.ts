@@ -138,7 +138,7 @@ class IssuerUsers {
     const at = now()
     this.#recordUse(row, at)
     return {
-      ...(row.settle === undefined ? removeExpiredOf(row, removeExpired, at) : row),
+      ...(row.earlierWork === undefined ? removeExpiredOf(row, removeExpired, at) : row),
       scopes: user.scopes,
       expiresAt: user.expiresAt,
       subject: this.#subjectOf(user.subject),
@@ -167,7 +167,7 @@ class IssuerUsers {
     const since = await catalog.findGrant(user.hash)
     if (since !== null) return since
     const grant = await catalog.newUserGrant(user.bucket, id)
-    return grant === null ? added : { ...grant, settle: async () => void (await added) }
+    return grant === null ? added : { ...grant, earlierWork: async () => void (await added) }
   }
 
   #addUserOnce(user: Verified): AddingUser {

@@ -341,16 +341,12 @@ export const createAuthorizer =
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
     usage: UsageCounter,
   ): Authorizer =>
-  async (
-    { request, id, line },
-    scope,
-    { isCounted = false, isSettled = false, grace = 0, previous } = {},
-  ) => {
+  async ({ request, id, line }, scope, { isCounted = false, waits = false, grace = 0, previous } = {}) => {
     const verify = () => verifyAuthorization(requireAuthorization(request), namedBucket(request), grace)
     const found = await verify()
     line.token = found.tokenId
-    const waits = isSettled || writes(request.method, scope)
-    const grant = waits ? await settled(found, verify) : await settledForReads(found, verify)
+    const isWaiting = waits || writes(request.method, scope)
+    const grant = isWaiting ? await completed(found, verify) : await completedForReads(found, verify)
     const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
     // A download counts in the bucket of its item.
@@ -380,20 +376,20 @@ const writes = (method: string | undefined, scope: Scope | null): boolean =>
   scope !== null && scope !== 'media:read' && method !== 'GET' && method !== 'HEAD'
 
 /** What the token grants once earlier changes are done. An item may expire while the request waits for that of others. */
-async function settled(grant: VerifiedGrant, verify: () => Promise<VerifiedGrant>): Promise<VerifiedGrant> {
+async function completed(grant: VerifiedGrant, verify: () => Promise<VerifiedGrant>): Promise<VerifiedGrant> {
   let current = grant
-  for (let round = 0; round < 2 && current.settle !== undefined; round += 1) {
-    await current.settle()
+  for (let round = 0; round < 2 && current.earlierWork !== undefined; round += 1) {
+    await current.earlierWork()
     current = await verify()
   }
   return current
 }
 
 /** The same for a request that reads: it waits only while so many items have expired that reads would pass by them (docs/interface.md E2). */
-export const settledForReads = (
+export const completedForReads = (
   grant: VerifiedGrant,
   verify: () => Promise<VerifiedGrant>,
-): VerifiedGrant | Promise<VerifiedGrant> => (hasManyExpired(grant) ? settled(grant, verify) : grant)
+): VerifiedGrant | Promise<VerifiedGrant> => (hasManyExpired(grant) ? completed(grant, verify) : grant)
 
 /**
  * Looks up a token for each request: a token is refused from the moment it is revoked or expires (docs/interface.md A2, A7, A9).
@@ -446,7 +442,7 @@ export const removeExpiredOf = (
   now: number,
 ): VerifiedGrant =>
   grant.nextExpiry !== null && grant.nextExpiry <= now
-    ? { ...grant, settle: removeExpired(grant.bucketId) }
+    ? { ...grant, earlierWork: removeExpired(grant.bucketId) }
     : grant
 
 /** Milliseconds between two recorded uses of a token. */

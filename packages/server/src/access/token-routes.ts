@@ -71,7 +71,7 @@ async function describeBucketToken(
   return (
     (await describeToken(catalog, await authorize(exchange, null))) ??
     // The row of a new user is still being added.
-    (await describeToken(catalog, await authorize(exchange, null, { isCounted: true, isSettled: true })))
+    (await describeToken(catalog, await authorize(exchange, null, { isCounted: true, waits: true })))
   )
 }
 

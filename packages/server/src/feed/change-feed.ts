@@ -10,7 +10,7 @@ const maxLength = 100
 /** Reads of a bucket that are kept. Streams that catch up together are at the same ones; those that are alone need none. */
 const keptReads = 4
 
-type FeedParts = Pick<Catalog, 'epoch' | 'knownPlace' | 'readChanges' | 'watchChanges'>
+type FeedParts = Pick<Catalog, 'epoch' | 'knownLocation' | 'readChanges' | 'watchChanges'>
 
 /** The feeds of the buckets, with the cursors that clients receive (docs/interface.md, Feed). */
 export class Feed {
@@ -186,16 +186,16 @@ const positionShape = /^(0|[1-9]\d{0,15})(?:\.([1-9]\d{0,15}))?$/
 /** Formats and parses cursors. A cursor is valid for one bucket, until the data are restored, and not for a copy of them elsewhere. */
 class ChangeCursors {
   readonly #cursors: ReturnType<typeof createCursors>
-  readonly #knownPlace: () => string
+  readonly #knownLocation: () => string
 
-  constructor({ epoch, knownPlace }: Pick<Catalog, 'epoch' | 'knownPlace'>) {
+  constructor({ epoch, knownLocation }: Pick<Catalog, 'epoch' | 'knownLocation'>) {
     this.#cursors = createCursors(epoch)
-    this.#knownPlace = knownPlace
+    this.#knownLocation = knownLocation
   }
 
   format(bucketId: BucketId, { number, seen }: FeedPosition): string {
     return this.#cursors.format(
-      [bucketId, this.#knownPlace()],
+      [bucketId, this.#knownLocation()],
       seen > number ? `${number}.${seen}` : `${number}`,
     )
   }
@@ -205,7 +205,7 @@ class ChangeCursors {
    * a cursor of the data before a restore.
    */
   parse(bucketId: BucketId, cursor: string, source = 'after'): FeedPosition {
-    const found = this.#cursors.parse([bucketId, this.#knownPlace()], cursor)
+    const found = this.#cursors.parse([bucketId, this.#knownLocation()], cursor)
     const position = positionShape.exec(found?.place ?? '')
     if (found === null || position === null) throw cursorMalformed(source)
     if (!found.isOwn) throw cursorExpired()

@@ -13,7 +13,7 @@ export interface VerifiedGrant extends Grant {
    * Waits for changes of the catalog that precede a request that writes: the removal of expired items, so that their quota is free, and the
    * row of a new user. The token is then verified again. Requests that only read do not wait. Left out if there are none.
    */
-  readonly settle?: () => Promise<void>
+  readonly earlierWork?: () => Promise<void>
 }
 
 /** The caller of an operation: what its token grants, and who it is in the audit log. */
@@ -35,7 +35,7 @@ export type Authorizer = (
     /** Milliseconds for which a token is accepted after its expiry. */
     readonly grace?: number
     /** Waits until earlier changes are done, as for a request that changes the bucket: then a new user has a row. */
-    readonly isSettled?: boolean
+    readonly waits?: boolean
     /** What the request was granted before. Throws as bucketDeleted if the name of its bucket is that of another one now (docs/interface.md ST8). */
     readonly previous?: Pick<Grant, 'bucketId'>
   },

@@ -174,14 +174,14 @@ export class ItemRemover {
   }
 
   /** Resolves when no deletion of bytes is in progress. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     await Promise.allSettled([...this.#expiring.values()].map(({ isLeft }) => isLeft))
     await this.#deleting
   }
 
-  /** As settled. Items that have expired and are not removed yet are removed by the next start. */
+  /** As idle. Items that have expired and are not removed yet are removed by the next start. */
   async stop(): Promise<void> {
     this.#isStopping = true
-    await this.settled()
+    await this.idle()
   }
 }

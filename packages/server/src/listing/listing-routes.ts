@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { SignLinks } from '../access/signed-links.ts'
-import { settledForReads } from '../access/token-operations.ts'
+import { completedForReads } from '../access/token-operations.ts'
 import { listingPaths, parsePageNumber } from '../core/page.ts'
 import { requireScope } from '../core/token-rules.ts'
 import type { AuthorizationVerifier } from '../http/authorizer.ts'
@@ -151,7 +151,7 @@ export function coalesceRequests(
   ): Promise<Grant> {
     await end
     const verify = () => verifyAuthorization(authorization, bucket)
-    return await settledForReads(await verify(), verify)
+    return await completedForReads(await verify(), verify)
   }
 
   async function respond(grant: Grant, request: CallersRequest): Promise<ListingResponse> {

@@ -103,7 +103,7 @@ export class Variants {
   }
 
   /** Resolves when every variant whose worker has replied is stored. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     // The others may still be downloading their picture.
     const finishing = () => [...this.#renders.values()].filter(({ hasResult }) => hasResult)
     while (finishing().length > 0) await Promise.all(finishing().map(({ stored }) => stored))

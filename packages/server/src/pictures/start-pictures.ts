@@ -169,7 +169,7 @@ export function startPictures(
       // The queue before the processes that it uses.
       ahead.stop()
       for (const pool of Object.values(pools)) pool.close()
-      await variants.settled()
+      await variants.idle()
     },
   }
 }

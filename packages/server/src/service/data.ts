@@ -161,7 +161,7 @@ const recordInterval = 10_000
  * Notices that the data have gone back since the last run, and records the changes that this process announces, so that the next start notices it too. Only in one
  * process of a service, the one that delivers to webhooks.
  */
-export async function settleData(
+export async function checkDataHistory(
   {
     config,
     log,
@@ -171,30 +171,30 @@ export async function settleData(
     readonly log: Pick<Logger, 'warn'>
     readonly closers: Pick<Closers, 'add'>
   },
-  { catalog }: { readonly catalog: Pick<Catalog, 'settleHistory' | 'announcedChanges'> },
+  { catalog }: { readonly catalog: Pick<Catalog, 'checkHistory' | 'announcedChanges'> },
 ): Promise<void> {
   const directory = await openBlobsDirectory(config)
   const announced = await readAnnouncedChanges(directory)
   const record = createAnnouncementRecorder({ catalog, directory, earlier: announced })
-  let isSettled = false
+  let isChecked = false
   // The record of the last run is replaced only after the comparison with it.
-  async function settleAndRecord(): Promise<void> {
-    if (!isSettled) await catalog.settleHistory(announced, true)
-    isSettled = true
+  async function checkAndRecord(): Promise<void> {
+    if (!isChecked) await catalog.checkHistory(announced, true)
+    isChecked = true
     await record()
   }
   const onFailure = (err: unknown) =>
     log.warn(
       { err },
-      isSettled
+      isChecked
         ? 'what readers of the feed have received could not be recorded'
         : 'whether the data have gone back is checked again in 10 seconds, because the catalog cannot be read or written',
     )
-  await settleAndRecord().catch(onFailure)
-  const records = new PeriodicTask({ work: settleAndRecord, interval: recordInterval, onFailure })
+  await checkAndRecord().catch(onFailure)
+  const records = new PeriodicTask({ work: checkAndRecord, interval: recordInterval, onFailure })
   closers.add('the record of the announced changes', async () => {
     await records.stop()
-    if (isSettled) await record().catch(() => undefined)
+    if (isChecked) await record().catch(() => undefined)
   })
 }
 

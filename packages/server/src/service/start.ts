@@ -26,12 +26,12 @@ import { OwnUploadLocks, type SharedLocks, SharedUploadLocks } from '../uploads/
 import { boundConfig, corsOriginsOf } from './bound-config.ts'
 import type { Config } from './config.ts'
 import {
+  checkDataHistory,
   lockDirectory,
   type OpenData,
   openData,
   recoverData,
   type StartContext,
-  settleData,
   startBucketRemovals,
   startInSteps,
   startRemovals,
@@ -125,7 +125,7 @@ export async function startService(
     const locks = shared === null ? ownLocks : new SharedUploadLocks(shared.locks)
     if (shared === null) {
       await recoverData(context, data)
-      await settleData(context, data)
+      await checkDataHistory(context, data)
       await startSweeps(context, data, space)
     }
 

@@ -11,12 +11,12 @@ import { type SharedLocks, SharedUploadLocks, UploadLockTable } from '../uploads
 import { urlSettings } from './bound-config.ts'
 import type { Config } from './config.ts'
 import {
+  checkDataHistory,
   lockDirectory,
   type OpenData,
   openData,
   recoverData,
   type StartContext,
-  settleData,
   startBucketRemovals,
   startInSteps,
   startRemovals,
@@ -61,7 +61,7 @@ export async function startWorkers(
     lockDirectory(context)
     const data = await openData(context, parts.onFailure)
     await recoverData(context, data)
-    await settleData(context, data)
+    await checkDataHistory(context, data)
     const remover = startRemovals(context, data)
     const deleter = startBucketRemovals(context, data)
     const locks = new UploadLockTable()

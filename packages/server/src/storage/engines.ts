@@ -18,7 +18,7 @@ import {
   acquireWorkerLock,
   watchBackupHold as watchSqliteBackupHold,
 } from './catalog/engines/sqlite/locks.ts'
-import { catalogPlace, createBallast } from './catalog/engines/sqlite/sqlite-database.ts'
+import { catalogLocation, createBallast } from './catalog/engines/sqlite/sqlite-database.ts'
 import type { CatalogRows, CatalogSource, CatalogTarget } from './catalog/transfer.ts'
 import type { BlobsOwner, CatalogVacuum } from './catalog/upkeep.ts'
 
@@ -67,7 +67,7 @@ export async function openCatalog(
 }
 
 type Data = Pick<StorageSettings, 'data'>
-type CatalogPlace = Pick<StorageSettings, 'data' | 'databaseUrl'>
+type CatalogLocation = Pick<StorageSettings, 'data' | 'databaseUrl'>
 
 /** Without `blobsUrl`, the bytes are in the data directory, as in every backup. */
 type Blobs = Data & Partial<Pick<StorageSettings, 'inlineSize' | 'blobsUrl'>>
@@ -100,7 +100,7 @@ export const openBlobsTarget = (config: Blobs): Promise<BlobStore> =>
   openBlobs(config, { intents: { record: async () => undefined, clear: async () => undefined } })
 
 /** False if no server has used the directory, or the database, yet. Throws DatabaseError. */
-export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise<boolean> {
+export async function hasData({ data, databaseUrl: url }: CatalogLocation): Promise<boolean> {
   if (url === null) return existsSync(join(data, 'catalog.db'))
   const { hasPostgresCatalog } = await import('./catalog/engines/postgres/postgres-database.ts')
   return hasPostgresCatalog(url)
@@ -109,21 +109,27 @@ export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise
 /**
  * Which bytes belong to the catalog that a start would open; null if there is no catalog. Changes nothing. Throws as openCatalog does.
  */
-export async function readBlobsOwner({ data, databaseUrl: url }: CatalogPlace): Promise<BlobsOwner | null> {
+export async function readBlobsOwner({
+  data,
+  databaseUrl: url,
+}: CatalogLocation): Promise<BlobsOwner | null> {
   if (url === null) return readSqliteOwner(data)
   const { readPostgresOwner } = await import('./catalog/engines/postgres/postgres-database.ts')
   return readPostgresOwner(url)
 }
 
 /** For checks. */
-export async function openInspection({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogInspection> {
+export async function openInspection({
+  data,
+  databaseUrl: url,
+}: CatalogLocation): Promise<CatalogInspection> {
   if (url === null) return openCopyableInspection({ data })
   const { openPostgresInspection } = await import('./catalog/engines/postgres/postgres-database.ts')
   return openPostgresInspection(url)
 }
 
 /** Reads the audit log. */
-export async function openAuditLog({ data, databaseUrl: url }: CatalogPlace): Promise<AuditLog> {
+export async function openAuditLog({ data, databaseUrl: url }: CatalogLocation): Promise<AuditLog> {
   if (url === null) {
     const { openSqliteAuditLog } = await import('./catalog/engines/sqlite/sqlite-audit-log.ts')
     return openSqliteAuditLog(data)
@@ -133,7 +139,7 @@ export async function openAuditLog({ data, databaseUrl: url }: CatalogPlace): Pr
 }
 
 /** For a migration from this catalog. */
-export async function openCatalogSource({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogSource> {
+export async function openCatalogSource({ data, databaseUrl: url }: CatalogLocation): Promise<CatalogSource> {
   if (url === null) {
     const { openSqliteSource } = await import('./catalog/engines/sqlite/sqlite-transfer.ts')
     return openSqliteSource(data)
@@ -152,14 +158,14 @@ export async function readDatabaseSnapshot<T>(
 }
 
 /** Before anything else is created for a migration into this catalog: from then on no service starts on it. */
-export async function markTransfer(place: CatalogPlace): Promise<void> {
+export async function markTransfer(place: CatalogLocation): Promise<void> {
   if (place.databaseUrl === null) markSqliteTransfer(place.data)
   // Opening it has this effect.
   else await (await openCatalogTarget(place)).close()
 }
 
 /** For a migration into this catalog, which must be empty. */
-export async function openCatalogTarget({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogTarget> {
+export async function openCatalogTarget({ data, databaseUrl: url }: CatalogLocation): Promise<CatalogTarget> {
   if (url === null) {
     const { openSqliteTarget } = await import('./catalog/engines/sqlite/sqlite-transfer.ts')
     return openSqliteTarget(data)
@@ -237,7 +243,7 @@ export const spacePlaces = ({
   blobsUrl,
 }: Pick<StorageSettings, 'data' | 'databaseUrl' | 'blobsUrl'>): SpacePlaces => ({
   blobs: blobsUrl === null ? join(data, 'blobs') : null,
-  catalog: databaseUrl === null ? catalogPlace(data) : null,
+  catalog: databaseUrl === null ? catalogLocation(data) : null,
 })
 
 /** Creates the ballast, space that deletes can use on a full disk. */

@@ -20,7 +20,7 @@ const tombstonesAtStart = 1_000
 export async function recover(parts: {
   readonly catalog: Pick<
     Catalog,
-    | 'settle'
+    | 'awaitEarlierWrites'
     | 'listTombstones'
     | 'removableBlobs'
     | 'clearTombstones'
@@ -46,7 +46,7 @@ export async function recover(parts: {
   }
   const { recovery } = parts.blobs
   if (recovery === null) return { temporary: 0, tombstones: 0, rewound: 0, orphans: 0, leftovers }
-  await parts.catalog.settle()
+  await parts.catalog.awaitEarlierWrites()
   const temporary = await recovery.removeTemporary()
   const some = (await parts.catalog.listTombstones()).slice(0, tombstonesAtStart)
   const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, some)

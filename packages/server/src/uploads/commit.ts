@@ -320,7 +320,7 @@ async function commitFiles(
   }
   // Then the rows that name them.
   try {
-    reservation?.settle()
+    reservation?.beginCommit()
     const committed = await commitRows(catalog, bucket, items, { request, by })
     const repeated = committed[0]?.id !== items[0]?.id
     if (repeated) await blobs.discard(stored)

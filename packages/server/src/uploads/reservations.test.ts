@@ -64,10 +64,10 @@ test('Q2 reservations do not affect other buckets', async () => {
 test('Q2 a second release ends no pending commit of another upload', async () => {
   const { state, reserve } = open({ maxBytes: 100 })
   const [ended, pending] = [reserve(id), reserve(id)]
-  ended.settle()
+  ended.beginCommit()
   ended.release()
   await pending.hold(one(60))
-  pending.settle()
+  pending.beginCommit()
   ended.release()
   state.bucket = { ...state.bucket, items: 1, bytes: 60 }
   const waiting = reserve(id).hold(one(40))
@@ -80,7 +80,7 @@ describe('Q2 a reservation that does not fit waits for pending commits', () => {
     const { state, reserve } = open({ maxBytes: 100 })
     const first = reserve(id)
     await first.hold(one(60))
-    first.settle()
+    first.beginCommit()
     state.bucket = { ...state.bucket, items: 1, bytes: 60 }
     const [fitting, tooMuch] = [reserve(id).hold(one(40)), reserve(id).hold(one(41))]
     const refused = expect(tooMuch).rejects.toMatchObject(exceeded)
@@ -93,7 +93,7 @@ describe('Q2 a reservation that does not fit waits for pending commits', () => {
     const { reserve } = open({ maxBytes: 100 })
     const [first, second] = [reserve(id), reserve(id)]
     await first.hold(one(60))
-    first.settle()
+    first.beginCommit()
     const waiting = second.hold(one(100))
     first.release()
     await waiting
@@ -133,7 +133,7 @@ describe('Q2, I2 requests with an idempotency key', () => {
     const [first, second] = [ofKey('a'), ofKey('a')]
     await first.hold(one(60))
     await second.hold(one(10))
-    first.settle()
+    first.beginCommit()
     state.bucket = { ...state.bucket, items: 1, bytes: 60 }
     keyed.stored = { bytes: 60 }
     first.release()
@@ -150,7 +150,7 @@ describe('Q2, I2 requests with an idempotency key', () => {
     const { ofKey, reserve } = openKeyed()
     const [first, second] = [ofKey('a'), ofKey('a')]
     await first.hold(one(60))
-    first.settle()
+    first.beginCommit()
     first.release()
     await second.hold(one(70))
     await expect(reserve(id).hold(one(31))).rejects.toMatchObject(exceeded)

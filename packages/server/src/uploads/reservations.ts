@@ -12,7 +12,7 @@ export interface Reservation {
   /** Raises the reservation to this total. Throws Fault `quota-exceeded` and `token-limit-exceeded`. */
   hold(amount: Amount): Promise<void>
   /** Call it before the commit: until the release, others that exceed the quota wait for the result. */
-  settle(): void
+  beginCommit(): void
   release(): void
 }
 
@@ -23,7 +23,7 @@ interface Held {
   /** Reservations that are not released. */
   users: number
   /** Commits in progress; each resolves at its release. */
-  readonly settling: Slab<Promise<void>>
+  readonly committing: Slab<Promise<void>>
 }
 
 /** Throws a Fault unless `more` fits beside what others hold. It awaits nothing, so that of several which are checked in one tick, each counts for the next. */
@@ -44,7 +44,7 @@ class Reservations<Key> {
   }
 
   join(key: Key): Held {
-    const held = this.#all.get(key) ?? { items: 0, bytes: 0, users: 0, settling: new Slab() }
+    const held = this.#all.get(key) ?? { items: 0, bytes: 0, users: 0, committing: new Slab() }
     held.users += 1
     this.#all.set(key, held)
     return held
@@ -64,7 +64,7 @@ class OneReservation<Key> implements Reservation {
   #held: Held | null = null
   #mine: Amount = { items: 0, bytes: 0 }
   #unlimited = false
-  #settled: (() => void) | null = null
+  #endCommit: (() => void) | null = null
 
   constructor(all: Reservations<Key>, key: Key) {
     this.#all = all
@@ -97,19 +97,19 @@ class OneReservation<Key> implements Reservation {
         return
       } catch (error) {
         // A commit in progress may be counted twice.
-        if (!(error instanceof Fault) || held.settling.size() === 0) throw error
-        await Promise.race(held.settling.values())
+        if (!(error instanceof Fault) || held.committing.size() === 0) throw error
+        await Promise.race(held.committing.values())
       }
     }
   }
 
-  settle(): void {
-    if (this.#settled !== null) return
-    const { settling } = this.#join()
+  beginCommit(): void {
+    if (this.#endCommit !== null) return
+    const { committing } = this.#join()
     const { promise, resolve } = Promise.withResolvers<void>()
-    const place = settling.add(promise)
-    this.#settled = () => {
-      settling.remove(place)
+    const place = committing.add(promise)
+    this.#endCommit = () => {
+      committing.remove(place)
       resolve()
     }
   }
@@ -122,9 +122,9 @@ class OneReservation<Key> implements Reservation {
     this.#all.leave(this.#key, held)
     this.#held = null
     this.#mine = { items: 0, bytes: 0 }
-    const settle = this.#settled
-    this.#settled = null
-    settle?.()
+    const endCommit = this.#endCommit
+    this.#endCommit = null
+    endCommit?.()
   }
 }
 
@@ -143,9 +143,9 @@ class BothReservations implements Reservation {
     await this.#other.hold(amount)
   }
 
-  settle(): void {
-    this.#one.settle()
-    this.#other.settle()
+  beginCommit(): void {
+    this.#one.beginCommit()
+    this.#other.beginCommit()
   }
 
   release(): void {
@@ -270,9 +270,9 @@ class KeyedReservation implements Reservation {
     }
   }
 
-  settle(): void {
+  beginCommit(): void {
     this.#isCommitting = true
-    this.#keyed.reservation.settle()
+    this.#keyed.reservation.beginCommit()
   }
 
   release(): void {

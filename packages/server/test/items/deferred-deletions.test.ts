@@ -18,7 +18,7 @@ test('F6 the bytes of items deleted during a backup are removed after it', async
   const held = createDeferredDeletions(parts)
   const remover = new ItemRemover({ ...parts, isBackupRunning: held.isBackupRunning })
   await remover.remove(item.bucketId, item.id, service)
-  await remover.settled()
+  await remover.idle()
   await held.retry()
   expect([await data.disk.stored(), await data.catalog.listTombstones()]).toEqual([
     [expect.any(String)],

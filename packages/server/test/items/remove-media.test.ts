@@ -71,7 +71,7 @@ function watchedRemoval(
     onDeletionFailure: (id, error) => leftovers.push([id, error]),
   })
   const remove = removal.remove.bind(removal)
-  return { remove, settled: () => removal.settled(), steps, leftovers }
+  return { remove, idle: () => removal.idle(), steps, leftovers }
 }
 
 const shardOf = (data: TemporaryData, { id }: Item): string =>
@@ -110,7 +110,7 @@ describe('E2, E3 removing expired items', () => {
     await Promise.all([remover.removeExpired(bucketId)(), remover.removeExpired(bucketId)()])
     expect(calls).toBe(1)
     expect(await data.listed(bucketId)).toHaveLength(1)
-    await remover.settled()
+    await remover.idle()
     expect(await data.catalog.listTombstones()).toEqual([])
     await remover.removeExpired(bucketId)()
     expect(calls).toBe(2)
@@ -139,7 +139,7 @@ describe('E2, E3 removing expired items', () => {
     await begun.promise
     await expect(remover.removeExpired(bucketId)()).rejects.toMatchObject({ code: 'catalog-busy' })
     ended.resolve()
-    await remover.settled()
+    await remover.idle()
     expect(steps).toEqual([])
   })
 
@@ -160,7 +160,7 @@ describe('E2, E3 removing expired items', () => {
       onDeletionFailure: unexpected,
     })
     await remover.removeExpired(broken)()
-    await remover.settled()
+    await remover.idle()
     for (const id of [broken, whole]) await remover.removeExpired(id)()
     expect(called).toEqual([broken, whole])
   })
@@ -263,7 +263,7 @@ describe('M2: removing', () => {
     })
     const ids = items.map(({ id }) => id)
     await remover.removeMany(bucketId, ids, service)
-    await remover.settled()
+    await remover.idle()
     expect([attempts, new Set(failed), new Set(await data.catalog.listTombstones())]).toEqual([
       3,
       new Set(ids),
@@ -277,7 +277,7 @@ describe('M2: removing', () => {
     const remover = new ItemRemover({ ...data, onDeletionFailure: unexpected })
     await remover.remove(item.bucketId, item.id, service)
     expect(await data.listed(item.bucketId)).toEqual([])
-    await remover.settled()
+    await remover.idle()
     expect(await data.disk.stored()).toEqual([])
     expect(await data.catalog.listTombstones()).toEqual([])
   })
@@ -288,13 +288,13 @@ describe('M2: removing', () => {
     const picture = newItem({ contentType: 'image/png' })
     await data.catalog.addItems(text.bucketId, [withBytes(picture)])
     await data.blobs.variants.store(picture.id, thumb.key, Buffer.from('small'))
-    const { remove, settled, steps } = watchedRemoval(data)
+    const { remove, idle, steps } = watchedRemoval(data)
     await remove(text.bucketId, text.id, service)
-    await settled()
+    await idle()
     expect(steps).toEqual(['commit'])
     expect(text.contentId && (await data.catalog.content(text.contentId))).toBeNull()
     await remove(text.bucketId, picture.id, service)
-    await settled()
+    await idle()
     expect(steps.slice(1)).toEqual(['commit', 'unlink', 'clear 1'])
     expect(await data.blobs.variants.open(picture.id, thumb.key)).toBeNull()
     expect(await data.catalog.listTombstones()).toEqual([])
@@ -308,7 +308,7 @@ describe('M2: removing', () => {
     await remover.remove(item.bucketId, item.id, service)
     for (const id of [item.id, newItemId(), '', '../../x'])
       await expect(remover.remove(item.bucketId, id, service)).rejects.toMatchObject(unknown)
-    await remover.settled()
+    await remover.idle()
   })
 
   test('of two concurrent removals of one item, one succeeds', async () => {
@@ -320,7 +320,7 @@ describe('M2: removing', () => {
       remover.remove(item.bucketId, item.id, service),
     ])
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    await remover.settled()
+    await remover.idle()
   })
 
   test('the order is commit < return < unlink < clear the tombstone', async () => {
@@ -332,19 +332,19 @@ describe('M2: removing', () => {
     expect(removal.steps).toEqual(['commit'])
     expect(await data.catalog.listTombstones()).toEqual([item.id])
     unlink.resolve()
-    await removal.settled()
+    await removal.idle()
     expect(removal.steps).toEqual(['commit', 'unlink', 'clear 1'])
     expect(await data.catalog.listTombstones()).toEqual([])
   })
 
-  test('tombstones that arrive during a removal are cleared in batches, and settled waits for all of them', async () => {
+  test('tombstones that arrive during a removal are cleared in batches, and idle waits for all of them', async () => {
     await using data = await temporaryData()
     const items = await Promise.all(Array.from({ length: 130 }, () => data.store('text')))
     const first = Promise.withResolvers<void>()
     const removal = watchedRemoval(data, (step) => (step === 'unlink' ? first.promise : undefined))
     await Promise.all(items.map((item) => removal.remove(item.bucketId, item.id, service)))
     first.resolve()
-    await removal.settled()
+    await removal.idle()
     expect(removal.steps.filter((step) => step.startsWith('clear'))).toEqual([
       'clear 1',
       'clear 100',
@@ -354,13 +354,13 @@ describe('M2: removing', () => {
     expect(removal.leftovers).toEqual([])
   })
 
-  test('items can be removed after settled', async () => {
+  test('items can be removed after idle', async () => {
     await using data = await temporaryData()
     const remover = new ItemRemover({ ...data, onDeletionFailure: unexpected })
-    await remover.settled()
+    await remover.idle()
     for (const item of [await data.store('1'), await data.store('2')]) {
       await remover.remove(item.bucketId, item.id, service)
-      await remover.settled()
+      await remover.idle()
       expect(await data.disk.stored()).not.toContainEqual(expect.stringContaining(item.id))
     }
     expect(await data.catalog.listTombstones()).toEqual([])
@@ -385,7 +385,7 @@ describe('M2: bytes that cannot be removed', () => {
     await obstruct(data, stuck)
     await removal.remove(stuck.bucketId, stuck.id, service)
     await removal.remove(free.bucketId, free.id, service)
-    await removal.settled()
+    await removal.idle()
     expect(removal.leftovers).toEqual([[stuck.id, expect.any(Error)]])
     expect(await data.catalog.listTombstones()).toEqual([stuck.id])
 
@@ -412,7 +412,7 @@ describe('M2: bytes that cannot be removed', () => {
       if (step === 'clear 1') throw new Error('the disk of the catalog is full')
     })
     await removal.remove(item.bucketId, item.id, service)
-    await removal.settled()
+    await removal.idle()
     expect(removal.leftovers).toEqual([[item.id, expect.any(Error)]])
     expect(await data.catalog.listTombstones()).toEqual([item.id])
     expect(await recover(data)).toEqual({

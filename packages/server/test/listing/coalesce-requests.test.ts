@@ -69,14 +69,14 @@ function counting(limit = Number.POSITIVE_INFINITY) {
 test('E2 a listing waits while so many items have expired that it would pass by them', async () => {
   const counted = Promise.withResolvers<void>()
   let isCounted = false
-  const settle = async () => {
+  const earlierWork = async () => {
     await counted.promise
     isCounted = true
   }
   const coalesced = coalesceRequests(
     {
       verifyAuthorization: async () =>
-        isCounted ? grant : { ...grant, expired: Number.MAX_SAFE_INTEGER, settle },
+        isCounted ? grant : { ...grant, expired: Number.MAX_SAFE_INTEGER, earlierWork },
       limits: { countToken: () => null },
       usage: { countRequest: () => {} },
     },

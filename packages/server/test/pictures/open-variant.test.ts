@@ -119,7 +119,7 @@ async function remove(data: TemporaryData, { bucketId, id }: Item): Promise<void
     onDeletionFailure: (_id, error) => expect(error).toBeNull(),
   })
   await removal.remove(bucketId, id, service)
-  await removal.settled()
+  await removal.idle()
 }
 
 const removed = { code: 'media-unknown', message: 'There is no such item.' }
@@ -134,7 +134,7 @@ test('V7 an item deleted during the render is media-unknown, and no variant is s
   await remove(data, item)
   await variants.finish()
   await refused
-  await variants.settled()
+  await variants.idle()
   expect(await readVariant(data.blobs, item.id, thumb.key)).toBeNull()
 })
 
@@ -150,7 +150,7 @@ test('V7 the variant of an item deleted while the variant is stored is removed',
   const opening = variants.open(item, thumb)
   await variants.finish()
   await opening.catch((error) => expect(error).toMatchObject(removed))
-  await variants.settled()
+  await variants.idle()
   expect(await readVariant(data.blobs, item.id, thumb.key)).toBeNull()
 })
 
@@ -166,7 +166,7 @@ test('V5 concurrent requests share one render, and succeed even if the variant c
     await opened.read(bytes, 2)
     expect(bytes).toEqual(rendered.subarray(2))
   }
-  await variants.settled()
+  await variants.idle()
   expect([variants.renders, variants.outcomes, variants.storeFailures]).toEqual([[], ['made'], [failure]])
 })
 
@@ -185,7 +185,7 @@ test.each(['open', 'renderAhead'] as const)(
     await expect.poll(() => lookups() === 2 || isSettled).toBe(true)
     await variants.finish()
     await first
-    await variants.settled()
+    await variants.idle()
     endLookup()
     await expect.poll(() => isSettled || variants.renders.length > 0).toBe(true)
     expect(variants.renders).toEqual([])
@@ -206,7 +206,7 @@ test('V6 a request starts another render if the one in progress fails while it l
   endLookup()
   await variants.finish()
   expect((await second).size).toBe(rendered.length)
-  await variants.settled()
+  await variants.idle()
 })
 
 test('V17 requests for one variant that wait for different times share its render', async () => {
@@ -218,7 +218,7 @@ test('V17 requests for one variant that wait for different times share its rende
     await expect(variants.open(item, thumb, { wait: 0 })).rejects.toBeInstanceOf(VariantPending)
   await variants.finish()
   for (const { size } of await Promise.all(waiting)) expect(size).toBe(rendered.length)
-  await variants.settled()
+  await variants.idle()
   expect((await variants.open(item, thumb, { wait: 0 })).size).toBe(rendered.length)
   expect(variants.outcomes).toEqual(['made'])
 })
@@ -260,7 +260,7 @@ test('V6 failures outlive the process, until the item is tried again after a del
   const opening = upgraded.open(item, thumb)
   await upgraded.finish()
   await opening
-  await upgraded.settled()
+  await upgraded.idle()
 
   await remove(data, item)
   for (const renderer of ['version 1', 'version 2'])
@@ -304,7 +304,7 @@ test('V6 a failure that was stored while the clock was ahead does not delay the 
   const again = variants.open(item, thumb)
   await variants.finish()
   expect((await again).size).toBe(rendered.length)
-  await variants.settled()
+  await variants.idle()
 })
 
 test('V13 what the first render has found is recorded once, and needs no further render', async () => {
@@ -317,7 +317,7 @@ test('V13 what the first render has found is recorded once, and needs no further
     const opened = variants.open(item, variant)
     await variants.finish()
     await opened
-    await variants.settled()
+    await variants.idle()
     revisions.push(await revision())
   }
   expect(await data.catalog.item(item.id)).toMatchObject(preview)
@@ -334,7 +334,7 @@ test('V5, V13 a variant is rendered once even if what its render has found canno
   const opening = variants.open(item, thumb)
   await variants.finish()
   await opening
-  await variants.settled()
+  await variants.idle()
   expect(await readVariant(data.blobs, item.id, thumb.key)).toEqual(rendered)
   const stored = await variants.open(item, thumb)
   await stored.close()
@@ -342,7 +342,7 @@ test('V5, V13 a variant is rendered once even if what its render has found canno
 })
 
 test.each(['open', 'renderAhead'] as const)(
-  'O5 the variant of a render whose result has arrived is stored before `settled` resolves (%s)',
+  'O5 the variant of a render whose result has arrived is stored before `idle` resolves (%s)',
   async (render) => {
     await using data = await temporaryData()
     const item = await asPicture(data)
@@ -358,14 +358,14 @@ test.each(['open', 'renderAhead'] as const)(
     const rendering = variants[render](item, thumb)
     await variants.finish()
     await until('the file is being released', () => variants.opening.released === 1)
-    const settled = variants.settled().then(() => events.push('settled'))
+    const settled = variants.idle().then(() => events.push('settled'))
     released.resolve()
     await Promise.all([rendering, settled])
     expect(events).toEqual(['stored', 'settled'])
   },
 )
 
-test('O5 `settled` does not wait for a render whose picture is still being downloaded', async () => {
+test('O5 `idle` does not wait for a render whose picture is still being downloaded', async () => {
   await using data = await temporaryData()
   const item = await asPicture(data)
   const variants = slowVariants(data)
@@ -373,11 +373,11 @@ test('O5 `settled` does not wait for a render whose picture is still being downl
   variants.opening.share = downloaded.promise
   const opening = variants.open(item, thumb)
   await until('the download begins', () => variants.opening.shared === 1)
-  await variants.settled()
+  await variants.idle()
   downloaded.resolve()
   await variants.finish()
   expect((await opening).size).toBe(rendered.length)
-  await variants.settled()
+  await variants.idle()
 })
 
 test('V16 requests that share a render ahead render again if it has given way to other requests', async () => {
@@ -396,7 +396,7 @@ test('V16 requests that share a render ahead render again if it has given way to
   await ahead
   await variants.finish()
   for (const opened of await Promise.all(opening)) expect(opened.size).toBe(rendered.length)
-  await variants.settled()
+  await variants.idle()
   expect([variants.renders, variants.outcomes]).toEqual([[], ['made']])
 })
 

@@ -199,13 +199,13 @@ ${bucketHelp}`,
       ...readSettings(values, context),
       ...(state !== undefined && { state }),
     }
-    const isChange = Object.keys(settings).length > 0
-    if (!isChange && values['new-secret'] !== true)
+    const isWrite = Object.keys(settings).length > 0
+    if (!isWrite && values['new-secret'] !== true)
       throw new UsageError(
         'webhook set needs --to, --kinds, --batch, --state or --new-secret. See: mediabucket webhook set --help',
       )
     await withWebhooks(context, values.bucket, async (webhooks) => {
-      if (isChange) {
+      if (isWrite) {
         const webhook = await webhooks.update(id, settings)
         report(`Changed the webhook ${id}, which is ${webhook.state}.`)
       }

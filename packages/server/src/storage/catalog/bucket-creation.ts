@@ -2,7 +2,7 @@ import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import { type GrantedToken, insertToken } from './access/tokens.ts'
 import { insertBucket } from './buckets.ts'
-import { auditedChangesOf } from './declarations.ts'
+import { auditedWritesOf } from './declarations.ts'
 import type { BucketId, BucketSettings } from './records.ts'
 import { bucketIdOf, bytes, first, type Query, type Work } from './statements.ts'
 
@@ -70,4 +70,4 @@ function* findCreated({ key, fingerprint }: BucketCreation): Query<CreatedBucket
   return { id, nonce: request.subarray(fingerprint.length) }
 }
 
-export const changes = auditedChangesOf({ createNewBucket })
+export const writes = auditedWritesOf({ createNewBucket })

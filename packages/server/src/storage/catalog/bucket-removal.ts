@@ -1,12 +1,11 @@
 import type { Actor } from '../../core/token-rules.ts'
 import { isNotDeleted } from './buckets.ts'
-import { auditedChangesOf, changesOf, ofBucket, ofBucketNamed } from './declarations.ts'
+import { auditedWritesOf, ofBucket, ofBucketNamed, writesOf } from './declarations.ts'
 import { noFailures, stateNumber } from './feed/webhooks.ts'
 import { findBucketWithTrash, trashOf } from './items/trash.ts'
 import type { BucketId, DeletedChunk } from './records.ts'
 import {
   bucketIdOf,
-  change,
   databaseTime,
   eachEngine,
   first,
@@ -16,6 +15,7 @@ import {
   record,
   text,
   type Work,
+  write,
 } from './statements.ts'
 import { closeUsage } from './usage.ts'
 
@@ -47,7 +47,7 @@ export function* deleteBucket(
     if (bucket !== null && bucket.items + bucket.trash.items > 0) return 'has-items'
   }
   yield* beginDeletion(id, now, by)
-  yield* change(takeLease, deletionKey(id), owner, lifetime)
+  yield* write(takeLease, deletionKey(id), owner, lifetime)
   return id
 }
 
@@ -94,11 +94,11 @@ function* beginDeletion(id: BucketId, now: number, by?: Actor): Work<boolean> {
   if (bucket.isDeleted) return true
   const { name } = bucket
   yield* closeUsage(id, now)
-  yield* change(deletion, id)
+  yield* write(deletion, id)
   yield* record(by, (by) => ({ action: 'bucket-delete', by, bucketId: id, target: null, name }))
-  yield* change('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
-  yield* change(userRelease, id)
-  yield* change(webhooksOff, id)
+  yield* write('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
+  yield* write(userRelease, id)
+  yield* write(webhooksOff, id)
   return true
 }
 
@@ -133,7 +133,7 @@ export function* claimDeletion(id: BucketId, { owner, lifetime }: DeletionLease)
     'SELECT 1 FROM buckets WHERE id = $1 AND private = 2 FOR UPDATE',
     id,
   )
-  return isLeft === true && (yield* change(takeLease, deletionKey(id), owner, lifetime)) === 1
+  return isLeft === true && (yield* write(takeLease, deletionKey(id), owner, lifetime)) === 1
 }
 
 // The driver binds numbers as REAL, whose text would be 2.0.
@@ -172,7 +172,7 @@ const removals = [
 
 /**
  * Removes the bucket if it has no items and uploads. Returns whether it has removed it. Before, removes what belongs to it in steps like those
- * of the items, because all other changes wait for a step.
+ * of the items, because all other writes wait for a step.
  */
 function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   const isUsed = yield* first(
@@ -183,24 +183,24 @@ function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   )
   if (isUsed) return false
   // A reader of a change whose row is removed is refused. Without this, the change would seem to be lost (feed/history.ts).
-  yield* change(`UPDATE buckets SET ${feedEnd} WHERE id = $1 AND changes_start < revision`, id)
+  yield* write(`UPDATE buckets SET ${feedEnd} WHERE id = $1 AND changes_start < revision`, id)
   let left = limit * rowsPerItem
   for (const removal of removals) {
-    left -= yield* change(removal, id, left)
+    left -= yield* write(removal, id, left)
     if (left <= 0) return false
   }
-  yield* change('DELETE FROM meta WHERE key = $1', deletionKey(id))
-  yield* change(retirement, id)
+  yield* write('DELETE FROM meta WHERE key = $1', deletionKey(id))
+  yield* write(retirement, id)
   for (const table of ['ranks', 'expired_counts'])
-    yield* change(`DELETE FROM ${table} WHERE bucket_id IN ($1, -$1::int8)`, id)
-  yield* change('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)
+    yield* write(`DELETE FROM ${table} WHERE bucket_id IN ($1, -$1::int8)`, id)
+  yield* write('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)
   return true
 }
 
 export const reads = { deletedBucketAfter }
 
-export const changes = {
-  ...auditedChangesOf({ deleteBucket }, { locks: ofBucketNamed, changesItems: true }),
-  ...auditedChangesOf({ deleteBucketChunk }, { locks: ofBucket, changesItems: true }),
-  ...changesOf({ claimDeletion }, { locks: ofBucket }),
+export const writes = {
+  ...auditedWritesOf({ deleteBucket }, { locks: ofBucketNamed, changesItems: true }),
+  ...auditedWritesOf({ deleteBucketChunk }, { locks: ofBucket, changesItems: true }),
+  ...writesOf({ claimDeletion }, { locks: ofBucket }),
 }

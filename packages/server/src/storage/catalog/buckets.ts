@@ -3,12 +3,11 @@ import { type MetadataRemoval, settingsChanged, settingsTag } from '../../core/b
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import type { AuditEvent } from './audit/audit-events.ts'
-import { auditedChangesOf, ofBucketNamed } from './declarations.ts'
+import { auditedWritesOf, ofBucketNamed } from './declarations.ts'
 import type { Bucket, BucketId, BucketSettings, BucketWithTrash, NamedBucket } from './records.ts'
 import {
   all,
   bucketIdOf,
-  change,
   type EngineName,
   eachEngine,
   first,
@@ -21,6 +20,7 @@ import {
   text,
   textOrNull,
   type Work,
+  write,
 } from './statements.ts'
 
 /** Reads of which engines have their own version. */
@@ -235,7 +235,7 @@ export function* setBucket(
   const values = settingValues(changed)
   if (values.length === 0) return true
   const assignments = values.map(({ column }, index) => `${column} = $${index + 2}`).join(', ')
-  yield* change(
+  yield* write(
     `UPDATE buckets SET ${assignments} WHERE id = $1`,
     ...[id, ...values.map(({ value }) => value)],
   )
@@ -246,7 +246,7 @@ export function* setBucket(
 /** Revisions are raised by a random step up to this, so that data which have gone back do not repeat a revision for another state. */
 const maxStep = 2 ** 20
 
-/** A step of a revision, for changes whose numbers the program computes. */
+/** A step of a revision, for writes whose numbers the program computes. */
 export const revisionStep = (): number => randomInt(1, maxStep + 1)
 
 /** The revision after a change of the items of a bucket. */
@@ -420,7 +420,7 @@ export const indexOf = (shape: RankShape, level: number, seq: number): number =>
 
 export const reads = { findBucketNamed, listBuckets, hasPrivateBuckets }
 
-export const changes = {
-  ...auditedChangesOf({ createBucket }),
-  ...auditedChangesOf({ setBucket }, { locks: ofBucketNamed }),
+export const writes = {
+  ...auditedWritesOf({ createBucket }),
+  ...auditedWritesOf({ setBucket }, { locks: ofBucketNamed }),
 }

@@ -9,14 +9,14 @@ import { type HistoryCatalog, openHistory } from './feed/history.ts'
 import type { ItemReads } from './items/items.ts'
 import {
   bucketKeyOf,
-  type Change,
-  type ChangeKind,
-  changes,
   type Input,
-  isChangeKind,
+  isWriteKind,
   type Operations,
   type Output,
   reads,
+  type Write,
+  type WriteKind,
+  writes,
 } from './nouns.ts'
 import type { CatalogStatistics } from './records.ts'
 import type { Query } from './statements.ts'
@@ -26,9 +26,9 @@ import { isAudited, readStatistics } from './upkeep.ts'
 type OwnReads = Methods<BucketReads & ItemReads & KeyReads & TokenReads>
 
 /**
- * Stores buckets, items, tokens, keys and uploads. A change is durable when its promise resolves. A read returns every change whose promise
- * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `catalog-unavailable`, `overloaded` and
- * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
+ * Stores buckets, items, tokens, keys and uploads. A write is durable when its promise resolves. A read returns every write whose promise
+ * resolved before the read began, including writes of other processes. Throws Fault `catalog-busy`, `catalog-unavailable`, `overloaded` and
+ * `storage-full`; any other error is unexpected. `by` is who makes a write, for the audit log: the service itself if it is left out.
  */
 export interface Catalog extends OwnReads, Omit<Operations, keyof HistoryCatalog>, HistoryCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
@@ -42,23 +42,23 @@ export interface Catalog extends OwnReads, Omit<Operations, keyof HistoryCatalog
   close(): Promise<void>
 }
 
-/** What each engine has written for itself: the reads that requests wait for, and how statements and changes are run. */
+/** What each engine has written for itself: the reads that requests wait for, and how statements and writes are run. */
 export interface CatalogEngine extends OwnReads, Pick<Catalog, 'epoch' | 'close'> {
   query<T>(query: Query<T>): Promise<T>
-  /** Applies a change durably. */
-  apply<K extends ChangeKind>(change: Change<K>): Promise<Output<K>>
+  /** Applies a write durably. */
+  apply<K extends WriteKind>(write: Write<K>): Promise<Output<K>>
   readonly bell: FeedBell
   /** Where the catalog is, so that a copy of it can be recognized; null if it cannot be known. */
-  place(): Promise<string | null>
+  location(): Promise<string | null>
   /** Changes that are queued or in progress. */
   pendingCount(): number
   /** Size of the write-ahead log. Bytes. */
   logBytes(): number
 }
 
-/** What is the same for all engines: who makes the changes of a process for the audit log, and who learns of a renewal. */
+/** What is the same for all engines: who makes the writes of a process for the audit log, and who learns of a renewal. */
 export interface CatalogOptions {
-  /** Makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
+  /** Makes the writes for which no actor is given. Without it, nothing is recorded in the audit log. */
   readonly actor?: Actor | null
   /** The actor if the last start of the service has turned the audit log on (storeAudit). */
   readonly actorIfAudited?: Actor | null
@@ -73,7 +73,7 @@ export async function createCatalogFor(
 ): Promise<Catalog> {
   try {
     const stored = actor === null && actorIfAudited !== null && (await engine.query(isAudited()))
-    return createCatalog(engine, stored ? actorIfAudited : actor, await engine.place(), onRenewal)
+    return createCatalog(engine, stored ? actorIfAudited : actor, await engine.location(), onRenewal)
   } catch (error) {
     // Its connections would keep the process alive.
     await engine.close().catch(() => undefined)
@@ -81,17 +81,17 @@ export async function createCatalogFor(
   }
 }
 
-/** `actor` makes the changes for which no actor is given. If it is null, nothing is recorded in the audit log. */
+/** `actor` makes the writes for which no actor is given. If it is null, nothing is recorded in the audit log. */
 function createCatalog(
   engine: CatalogEngine,
   actor: Actor | null,
   openedAt: string | null,
   onRenewal: () => void,
 ): Catalog {
-  const { query, apply, bell, place, pendingCount, logBytes, ...ofEngine } = engine
+  const { query, apply, bell, location, pendingCount, logBytes, ...ofEngine } = engine
   const methods = createMethods(engine, actor)
   const history = openHistory({
-    ...{ query, place, openedAt, settle: methods.settleHistory, renew: methods.renewHistory },
+    ...{ query, location, openedAt, check: methods.checkHistory, renew: methods.renewHistory },
     ...{ onNotice: onRenewal, onRenewal: bell.check },
   })
   return {
@@ -117,21 +117,21 @@ function createMethods(
     (...input: unknown[]) =>
       query(read(...input))
 
-  const changeOf = (kind: ChangeKind) => {
-    const { by, changesItems } = changes[kind]
-    return async (...input: Input<ChangeKind>) => {
+  const writeOf = (kind: WriteKind) => {
+    const { by, changesItems } = writes[kind]
+    return async (...input: Input<WriteKind>) => {
       if (by !== null) setActor(input, by, actor)
-      const change = { kind, input }
-      const output = await apply(change)
-      if (changesItems) ring(bell, bucketKeyOf(change))
+      const write = { kind, input }
+      const output = await apply(write)
+      if (changesItems) ring(bell, bucketKeyOf(write))
       return output
     }
   }
   return Object.fromEntries([
     ...Object.entries(reads).map(([name, read]) => [name, readWith(read)] as const),
-    ...Object.keys(changes)
-      .filter(isChangeKind)
-      .map((kind) => [kind, changeOf(kind)] as const),
+    ...Object.keys(writes)
+      .filter(isWriteKind)
+      .map((kind) => [kind, writeOf(kind)] as const),
   ])
 }
 

@@ -2,7 +2,7 @@ import type { UploadId } from '../../core/ids.ts'
 import type { BucketId } from './records.ts'
 import type { Query, Work } from './statements.ts'
 
-// A file of the catalog declares each of its operations once: as a function that yields its statements, and in its table `reads` or `changes`. The
+// A file of the catalog declares each of its operations once: as a function that yields its statements, and in its table `reads` or `writes`. The
 // methods of Catalog and the messages of the writers are derived from these (catalog.ts). On SQLite a read runs in the thread that responds to requests,
 // so the rows that it reads are bounded; a long search runs in a thread of its own (engines/sqlite/name-search.ts).
 
@@ -18,16 +18,16 @@ export type Methods<Functions, Name extends keyof Functions = keyof Functions> =
 
 export interface Tables {
   readonly reads?: object
-  readonly changes?: object
+  readonly writes?: object
 }
 
 /** The methods of the functions of a file that are in its tables. */
 export type OperationsOf<File extends Tables> = Methods<
   File,
-  (keyof File['reads'] | keyof File['changes']) & keyof File
+  (keyof File['reads'] | keyof File['writes']) & keyof File
 >
 
-/** The bucket whose row a change locks before its statements, in databases that lock rows. */
+/** The bucket whose row a write locks before its statements, in databases that lock rows. */
 export type BucketKey =
   | { readonly bucketId: BucketId }
   | { readonly bucket: string }
@@ -44,8 +44,8 @@ interface Traits<First> {
   readonly changesItems?: boolean
 }
 
-/** A change as it is declared. */
-export interface DeclaredChange<Make> {
+/** A write as it is declared. */
+export interface DeclaredWrite<Make> {
   readonly make: Make
   /** The index of the parameter with the actor, for the audit log; null if it is not audited. */
   readonly by: number | null
@@ -53,25 +53,25 @@ export interface DeclaredChange<Make> {
   readonly changesItems: boolean
 }
 
-type DeclaredChanges<Makes> = { readonly [K in keyof Makes]: DeclaredChange<Makes[K]> }
+type DeclaredWrites<Makes> = { readonly [K in keyof Makes]: DeclaredWrite<Makes[K]> }
 
 /** Any function that yields statements. */
 type Make = (...input: never) => Work<unknown>
 
 type FirstOf<Function> = Function extends (first: infer First, ...others: never) => unknown ? First : never
 
-/** Declares changes that have the same traits. */
-export const changesOf = <Makes extends { readonly [K in keyof Makes]: Make }>(
+/** Declares writes that have the same traits. */
+export const writesOf = <Makes extends { readonly [K in keyof Makes]: Make }>(
   makes: Makes,
   { locks, changesItems = false }: Traits<FirstOf<Makes[keyof Makes]>> = {},
-): DeclaredChanges<Makes> =>
+): DeclaredWrites<Makes> =>
   mapValues(makes, (make) => ({ make, by: null, locks: locks ?? null, changesItems }))
 
-/** As changesOf. The actor is the last parameter without a default. */
-export const auditedChangesOf = <Makes extends { readonly [K in keyof Makes]: Make }>(
+/** As writesOf. The actor is the last parameter without a default. */
+export const auditedWritesOf = <Makes extends { readonly [K in keyof Makes]: Make }>(
   makes: Makes,
   { locks, changesItems = false }: Traits<FirstOf<Makes[keyof Makes]>> = {},
-): DeclaredChanges<Makes> =>
+): DeclaredWrites<Makes> =>
   mapValues(makes, (make) => ({ make, by: make.length - 1, locks: locks ?? null, changesItems }))
 
 /** An object with the names of another one. */

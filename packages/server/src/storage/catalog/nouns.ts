@@ -7,7 +7,7 @@ import * as bucketCreation from './bucket-creation.ts'
 import * as bucketList from './bucket-list.ts'
 import * as bucketRemoval from './bucket-removal.ts'
 import * as buckets from './buckets.ts'
-import type { BucketKey, DeclaredChange, OperationsOf, ResultOf, Tables } from './declarations.ts'
+import type { BucketKey, DeclaredWrite, OperationsOf, ResultOf, Tables } from './declarations.ts'
 import * as feed from './feed/feed.ts'
 import * as history from './feed/history.ts'
 import * as webhookDeliveries from './feed/webhook-deliveries.ts'
@@ -67,67 +67,66 @@ export const reads: Readonly<Record<string, (...input: unknown[]) => Query<unkno
   ...tablesOf('reads'),
 )
 
-/** The changes of all nouns. */
-export const changes: TableOf<'changes'> = Object.assign({}, ...tablesOf('changes'))
+/** The writes of all nouns. */
+export const writes: TableOf<'writes'> = Object.assign({}, ...tablesOf('writes'))
 
-type Changes = typeof changes
+type Writes = typeof writes
 
-export const isChangeKind = (name: string): name is ChangeKind => Object.hasOwn(changes, name)
+export const isWriteKind = (name: string): name is WriteKind => Object.hasOwn(writes, name)
 
-type Makes = { [K in keyof Changes]: Changes[K] extends DeclaredChange<infer Make> ? Make : never }
+type Makes = { [K in keyof Writes]: Writes[K] extends DeclaredWrite<infer Make> ? Make : never }
 
-export type ChangeKind = keyof Changes
+export type WriteKind = keyof Writes
 
-/** A change as the writers receive it: plain data, because those of SQLite are sent to the writer thread. */
-export interface Change<K extends ChangeKind = ChangeKind> {
+/** A write as the writers receive it: plain data, because those of SQLite are sent to the writer thread. */
+export interface Write<K extends WriteKind = WriteKind> {
   readonly kind: K
   readonly input: Input<K>
 }
 
-type Inputs = { [K in ChangeKind]: Parameters<Makes[K]> }
-type Outputs = { [K in ChangeKind]: ResultOf<ReturnType<Makes[K]>> }
-export type Input<K extends ChangeKind> = Inputs[K]
-export type Output<K extends ChangeKind = ChangeKind> = Outputs[K]
+type Inputs = { [K in WriteKind]: Parameters<Makes[K]> }
+type Outputs = { [K in WriteKind]: ResultOf<ReturnType<Makes[K]>> }
+export type Input<K extends WriteKind> = Inputs[K]
+export type Output<K extends WriteKind = WriteKind> = Outputs[K]
 
-const makes: { readonly [K in ChangeKind]: (...input: Input<K>) => Work<Output<K>> } = Object.assign(
+const makes: { readonly [K in WriteKind]: (...input: Input<K>) => Work<Output<K>> } = Object.assign(
   {},
-  ...Object.entries(changes).map(([kind, { make }]) => ({ [kind]: make })),
+  ...Object.entries(writes).map(([kind, { make }]) => ({ [kind]: make })),
 )
 
-/** The statements of a change, and its steps that each engine has written for itself. */
-export const workOf = <K extends ChangeKind>({ kind, input }: Change<K>): Work<Output<K>> =>
+/** The statements of a write, and its steps that each engine has written for itself. */
+export const workOf = <K extends WriteKind>({ kind, input }: Write<K>): Work<Output<K>> =>
   makes[kind](...input)
 
-export const isKind = <K extends ChangeKind>(change: Change, kind: K): change is Change<K> =>
-  change.kind === kind
+export const isKind = <K extends WriteKind>(write: Write, kind: K): write is Write<K> => write.kind === kind
 
-/** The bucket that a change locks; null if it locks none. */
-export function bucketKeyOf({ kind, input }: Change): BucketKey | null {
-  const { locks } = changes[kind]
+/** The bucket that a write locks; null if it locks none. */
+export function bucketKeyOf({ kind, input }: Write): BucketKey | null {
+  const { locks } = writes[kind]
   return locks === null ? null : locks(input[0] as never)
 }
 
-/** Groups consecutive `addItems` changes of one bucket. Every other change is a group of its own. */
-export function groupAddedItems(changes: readonly Change[]): Change[][] {
-  const groups: Change[][] = []
+/** Groups consecutive `addItems` writes of one bucket. Every other write is a group of its own. */
+export function groupAddedItems(writes: readonly Write[]): Write[][] {
+  const groups: Write[][] = []
   let bucketId: BucketId | null = null
-  for (const change of changes) {
-    const [next] = addsItems(change) ? change.input : [null]
-    if (next !== null && next === bucketId) groups.at(-1)?.push(change)
-    else groups.push([change])
+  for (const write of writes) {
+    const [next] = addsItems(write) ? write.input : [null]
+    if (next !== null && next === bucketId) groups.at(-1)?.push(write)
+    else groups.push([write])
     bucketId = next
   }
   return groups
 }
 
-export const addsItems = (change: Change): change is Change<'addItems'> => change.kind === 'addItems'
+export const addsItems = (write: Write): write is Write<'addItems'> => write.kind === 'addItems'
 
-/** The items of these changes, with their actors. */
-export const joinItems = (changes: readonly Change<'addItems'>[]): readonly AddedItem[] =>
-  changes.flatMap(({ input: [, items, by] }) => addedBy(items, by))
+/** The items of these writes, with their actors. */
+export const joinItems = (writes: readonly Write<'addItems'>[]): readonly AddedItem[] =>
+  writes.flatMap(({ input: [, items, by] }) => addedBy(items, by))
 
-/** The changes whose second parameter is a list of added items. */
+/** The writes whose second parameter is a list of added items. */
 type ListKind = 'addItems' | 'addLimitedItems' | 'addItemsOnce'
 
-export const hasAddedItems = (change: Change): change is Change<ListKind> =>
-  addsItems(change) || change.kind === 'addLimitedItems' || change.kind === 'addItemsOnce'
+export const hasAddedItems = (write: Write): write is Write<ListKind> =>
+  addsItems(write) || write.kind === 'addLimitedItems' || write.kind === 'addItemsOnce'

@@ -7,7 +7,7 @@ import type { AuditEvent } from './audit/audit-events.ts'
 import type { AddedItem, BucketId, ContentId, DeletedChunk, RemovedItems, TokenId } from './records.ts'
 
 // What is read and changed rarely is written once, for both engines, as coroutines: they yield statements, which SQLite runs in a loop and
-// PostgreSQL with `await`. Each statement is yielded by `all`, `first` or `change`, whose readers give the rows their types.
+// PostgreSQL with `await`. Each statement is yielded by `all`, `first` or `write`, whose readers give the rows their types.
 
 /** A value of a statement. SQLite receives a list as JSON. */
 export type SqlValue = number | string | null | Uint8Array | readonly number[] | readonly string[]
@@ -24,19 +24,19 @@ export interface Statement {
   readonly sql: Sql
   readonly values: readonly SqlValue[]
   /** Whether the number of changed rows is wanted, and not rows. */
-  readonly isChange: boolean
+  readonly isWrite: boolean
 }
 
 export interface StatementResult {
   readonly rows: readonly Row[]
-  readonly changes: number
+  readonly changedRows: number
 }
 
 /** A result of SQLite, or a promise of PostgreSQL. */
 type Made<T> = T | Promise<T>
 
-/** What changes need that each engine has written for itself, because it is hot, or because it changes rows of ranks. */
-export interface EngineChanges {
+/** What writes need that each engine has written for itself, because it is hot, or because it changes rows of ranks. */
+export interface EngineSteps {
   /** Stores events of the audit log. */
   record(events: readonly AuditEvent[]): Made<void>
   /** Requires that the items of a bucket, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
@@ -62,8 +62,8 @@ export interface EngineChanges {
   forgetBucket(bucketId: BucketId): void
 }
 
-/** A step of a change that is not a statement. */
-export type EngineStep = (engine: EngineChanges) => void | Promise<void>
+/** A step of a write that is not a statement. */
+export type EngineStep = (engine: EngineSteps) => void | Promise<void>
 
 /** A coroutine that reads. */
 export type Query<T> = Generator<Statement, T, StatementResult>
@@ -73,25 +73,25 @@ export type Work<T> = Generator<Statement | EngineStep, T, StatementResult>
 
 /** The rows of a statement. */
 export function* all<T>(read: (row: Row) => T, sql: Sql, ...values: readonly SqlValue[]): Query<T[]> {
-  const { rows } = yield { sql, values, isChange: false }
+  const { rows } = yield { sql, values, isWrite: false }
   return rows.map(read)
 }
 
 /** The first row of a statement; null if it has none. */
 export function* first<T>(read: (row: Row) => T, sql: Sql, ...values: readonly SqlValue[]): Query<T | null> {
-  const { rows } = yield { sql, values, isChange: false }
+  const { rows } = yield { sql, values, isWrite: false }
   const [row] = rows
   return row === undefined ? null : read(row)
 }
 
 /** Runs a statement. Returns how many rows it has changed. */
-export function* change(sql: Sql, ...values: readonly SqlValue[]): Work<number> {
-  const { changes } = yield { sql, values, isChange: true }
-  return changes
+export function* write(sql: Sql, ...values: readonly SqlValue[]): Work<number> {
+  const { changedRows } = yield { sql, values, isWrite: true }
+  return changedRows
 }
 
 /** Runs a step of the engine. Returns its result. */
-export function* inEngine<T>(run: (engine: EngineChanges) => Made<T>): Work<T> {
+export function* inEngine<T>(run: (engine: EngineSteps) => Made<T>): Work<T> {
   const results: T[] = []
   yield (engine) => {
     const made = run(engine)
@@ -103,7 +103,7 @@ export function* inEngine<T>(run: (engine: EngineChanges) => Made<T>): Work<T> {
   throw new TypeError('an engine has not run a step')
 }
 
-/** Records an event, if the change has an actor. */
+/** Records an event, if the write has an actor. */
 export function* record<By>(by: By | undefined, event: (by: By) => AuditEvent): Work<void> {
   if (by === undefined) return
   const recorded = event(by)

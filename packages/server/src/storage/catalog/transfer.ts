@@ -16,7 +16,6 @@ import {
   bucketIdOf,
   bytes,
   bytesOrNull,
-  change,
   type EngineName,
   eachEngine,
   first,
@@ -29,6 +28,7 @@ import {
   textOrNull,
   tokenIdOf,
   type Work,
+  write,
 } from './statements.ts'
 import { blobsIdentity, isNew, readMeta, writeMeta } from './upkeep.ts'
 import {
@@ -328,19 +328,19 @@ export interface TransferEngine {
   readonly name: EngineName
   query<T>(query: Query<T>): Promise<T>
   /** Runs one transaction. Calls the function again if the transaction must be repeated. */
-  change<T>(work: () => Work<T>): Promise<T>
+  write<T>(work: () => Work<T>): Promise<T>
   close(): Promise<void>
 }
 
 function* setMoved(settings: string | null): Work<void> {
-  yield* change('DELETE FROM meta WHERE key = $1', movedKey)
+  yield* write('DELETE FROM meta WHERE key = $1', movedKey)
   if (settings !== null) yield* writeMeta(movedKey, settings)
 }
 
-export const createSource = ({ query, change, close }: TransferEngine): CatalogSource => ({
+export const createSource = ({ query, write, close }: TransferEngine): CatalogSource => ({
   ...createRows(query),
   movedTo: () => query(readMeta(movedKey)),
-  setMovedTo: (settings) => change(() => setMoved(settings)),
+  setMovedTo: (settings) => write(() => setMoved(settings)),
   blobsIdentity: () => query(blobsIdentity()),
   close,
 })
@@ -373,8 +373,8 @@ const tables = [
 
 function* removeRows(): Work<void> {
   const others = ['uploads', 'upload_parts', 'upload_pieces']
-  yield* change({ sqlite: null, postgres: `TRUNCATE ${[...tables, ...others].join(', ')}` })
-  for (const table of tables) yield* change({ sqlite: `DELETE FROM ${table}`, postgres: null })
+  yield* write({ sqlite: null, postgres: `TRUNCATE ${[...tables, ...others].join(', ')}` })
+  for (const table of tables) yield* write({ sqlite: `DELETE FROM ${table}`, postgres: null })
 }
 
 /** As CatalogTarget.begin. */
@@ -387,7 +387,7 @@ function* beginTransfer(state: string, buckets: readonly TransferredBucket[]): W
   if (earlier !== null && earlier !== state) yield* removeRows()
   yield* writeMeta(transferKey, state)
   for (const bucket of buckets)
-    yield* change(
+    yield* write(
       bucketInsertion,
       ...[bucket.id, bucket.name, bucket.createdAt, bucket.revision, bucket.nextSeq],
       ...settingValues(bucket).map(({ column, value }) =>
@@ -413,7 +413,7 @@ function* countBucket(id: BucketId, engine: EngineName): Work<void> {
 const eventRemoval = { sqlite: 'DELETE FROM audit_events', postgres: 'TRUNCATE audit_events' }
 
 function* removeEvents(): Work<void> {
-  yield* change(eventRemoval)
+  yield* write(eventRemoval)
 }
 
 /** The audit log and the usage have ids of deleted buckets. A new bucket with one of them would seem to have its events and its usage. */
@@ -427,28 +427,28 @@ const idRetirement = {
 }
 
 function* endTransfer(): Work<void> {
-  yield* change(idRetirement)
+  yield* write(idRetirement)
   // The feed is not copied.
-  yield* change('UPDATE buckets SET changes_start = revision')
-  yield* change('DELETE FROM meta WHERE key = $1', transferKey)
+  yield* write('UPDATE buckets SET changes_start = revision')
+  yield* write('DELETE FROM meta WHERE key = $1', transferKey)
 }
 
 export const createTarget = (
-  { name, query, change, close }: TransferEngine,
+  { name, query, write, close }: TransferEngine,
   own: Pick<CatalogTarget, 'isUnfinished' | 'addItems' | 'addEvents'>,
 ): CatalogTarget => ({
   ...own,
-  begin: (state, buckets) => change(() => beginTransfer(state, buckets)),
-  addTokens: (tokens) => change(() => insertTokens(tokens)),
-  setKeys: (keys) => change(() => replaceKeys(keys)),
-  setWebhooks: (webhooks) => change(() => replaceWebhooks(webhooks)),
-  addRequests: (requests) => change(() => insertRequests(requests)),
-  clearEvents: () => change(removeEvents),
-  beginUsage: (deleted) => change(() => beginUsage(deleted)),
-  addUsage: (usage) => change(() => transferUsage(usage)),
+  begin: (state, buckets) => write(() => beginTransfer(state, buckets)),
+  addTokens: (tokens) => write(() => insertTokens(tokens)),
+  setKeys: (keys) => write(() => replaceKeys(keys)),
+  setWebhooks: (webhooks) => write(() => replaceWebhooks(webhooks)),
+  addRequests: (requests) => write(() => insertRequests(requests)),
+  clearEvents: () => write(removeEvents),
+  beginUsage: (deleted) => write(() => beginUsage(deleted)),
+  addUsage: (usage) => write(() => transferUsage(usage)),
   async finish() {
-    for (const id of await query(bucketIds())) await change(() => countBucket(id, name))
-    await change(endTransfer)
+    for (const id of await query(bucketIds())) await write(() => countBucket(id, name))
+    await write(endTransfer)
   },
   close,
 })

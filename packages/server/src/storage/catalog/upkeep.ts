@@ -1,12 +1,11 @@
 import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import { expiredOfAll } from './buckets.ts'
-import { auditedChangesOf, changesOf } from './declarations.ts'
+import { auditedWritesOf, writesOf } from './declarations.ts'
 import { countWebhooks } from './feed/webhooks.ts'
 import type { CatalogStatistics, UpkeepRun } from './records.ts'
 import {
   all,
-  change,
   databaseTime,
   eachEngine,
   first,
@@ -18,6 +17,7 @@ import {
   record,
   text,
   type Work,
+  write,
 } from './statements.ts'
 
 const readId = (row: Row): ItemId => itemIdOf(row, 0)
@@ -60,7 +60,7 @@ const retirement = {
  * a deadline of an existing intent is only extended.
  */
 export function* addIntents(ids: readonly ItemId[], lifetime: number): Work<undefined> {
-  yield* change(intentInsertion, ids, lifetime)
+  yield* write(intentInsertion, ids, lifetime)
 }
 
 export const listIntents = (): Query<ItemId[]> => all(readId, 'SELECT id FROM intents')
@@ -75,20 +75,20 @@ export const expiredIntents = (): Query<ItemId[]> => all(readId, intentsUntilNow
 export function* retireIntents(ids: readonly ItemId[]): Work<readonly ItemId[]> {
   const expired = `${unreferenced} AND value IN (${intentsUntilNow.sqlite})`
   const retired = yield* all(readId, { sqlite: expired, postgres: 'SELECT retire_intents($1)' }, ids)
-  yield* change(retirement, retired)
+  yield* write(retirement, retired)
   return retired
 }
 
 /** As findUnreferenced, and reserves the returned ids permanently. */
 export function* retireIds(ids: readonly ItemId[]): Work<readonly ItemId[]> {
   const retired = yield* all(readId, { sqlite: unreferenced, postgres: 'SELECT retire_ids($1)' }, ids)
-  yield* change(retirement, retired)
+  yield* write(retirement, retired)
   return retired
 }
 
 /** Removes intents. Call it when the blob store has no bytes under these ids. */
 export function* clearIntents(ids: readonly ItemId[]): Work<undefined> {
-  yield* change('DELETE FROM intents WHERE id = ANY ($1::text[])', ids)
+  yield* write('DELETE FROM intents WHERE id = ANY ($1::text[])', ids)
 }
 
 /** Returns the ids that no item, tombstone or unfinished upload has. */
@@ -110,7 +110,7 @@ export const removableBlobs = (ids: readonly ItemId[]): Query<ItemId[]> => all(r
 
 /** Removes the tombstones of items whose bytes and variants were removed. */
 export function* clearTombstones(ids: readonly ItemId[]): Work<undefined> {
-  yield* change('DELETE FROM tombstones WHERE id = ANY ($1::text[])', ids)
+  yield* write('DELETE FROM tombstones WHERE id = ANY ($1::text[])', ids)
 }
 
 /** The value of a key of `meta`; null if there is none. */
@@ -118,7 +118,7 @@ export const readMeta = (key: string): Query<string | null> =>
   first((row) => text(row, 0), 'SELECT value FROM meta WHERE key = $1', key)
 
 export const writeMeta = (key: string, value: string): Work<number> =>
-  change(
+  write(
     'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
     ...[key, value],
   )
@@ -139,8 +139,8 @@ export function* blobsIdentity(): Query<string | null> {
 /** Sets the identity if there is none. Returns the one that is set: another server may have been first. */
 export function* claimBlobsIdentity(identity: string): Work<string> {
   const damaged = (yield* blobsIdentity()) === null ? yield* readMeta(blobsKey) : null
-  if (damaged !== null) yield* change('DELETE FROM meta WHERE key = $1 AND value = $2', blobsKey, damaged)
-  yield* change('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', blobsKey, identity)
+  if (damaged !== null) yield* write('DELETE FROM meta WHERE key = $1 AND value = $2', blobsKey, damaged)
+  yield* write('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', blobsKey, identity)
   return (yield* blobsIdentity()) ?? identity
 }
 
@@ -236,11 +236,11 @@ const waitForChanges = {
 }
 
 /**
- * Waits until no change of an earlier process can be committed any more: PostgreSQL may still be committing what a process sent
+ * Waits until no write of an earlier process can be committed any more: PostgreSQL may still be committing what a process sent
  * before it was killed. For a start that compares rows with files.
  */
-export function* settle(): Work<undefined> {
-  yield* change(waitForChanges)
+export function* awaitEarlierWrites(): Work<undefined> {
+  yield* write(waitForChanges)
 }
 
 const writeCheck = {
@@ -251,7 +251,7 @@ const writeCheck = {
 
 /** Throws if rows cannot be written. */
 export function* checkWrites(): Work<undefined> {
-  yield* change(writeCheck)
+  yield* write(writeCheck)
 }
 
 export const reads = {
@@ -259,10 +259,10 @@ export const reads = {
   ...{ blobsIdentity, someWithBlobs, isNew, checkReads },
 }
 
-export const changes = {
-  ...changesOf({ addIntents, retireIntents, clearIntents, clearTombstones }),
-  ...changesOf({ claimBlobsIdentity, storeAudit, settle, checkWrites }),
-  ...auditedChangesOf({ recordUpkeep }),
+export const writes = {
+  ...writesOf({ addIntents, retireIntents, clearIntents, clearTombstones }),
+  ...writesOf({ claimBlobsIdentity, storeAudit, awaitEarlierWrites, checkWrites }),
+  ...auditedWritesOf({ recordUpkeep }),
 }
 
 /** Returns the free space of the catalog to the file system. */

@@ -3,13 +3,12 @@ import type { Amount } from '../../core/quotas.ts'
 import type { Actor } from '../../core/token-rules.ts'
 import { countLimited } from './access/token-limits.ts'
 import { addedBy } from './audit/audit-events.ts'
-import { auditedChangesOf, changesOf, ofBucket, ofUpload } from './declarations.ts'
+import { auditedWritesOf, ofBucket, ofUpload, writesOf } from './declarations.ts'
 import type { AddedItem, BucketId, TokenId } from './records.ts'
 import {
   all,
   bucketIdOf,
   bytes,
-  change,
   eachEngine,
   first,
   integer,
@@ -22,6 +21,7 @@ import {
   tokenIdOrNull,
   uploadIdOf,
   type Work,
+  write,
 } from './statements.ts'
 
 /** A new resumable upload. */
@@ -161,7 +161,7 @@ export function* createUpload(upload: NewUpload): Work<undefined> {
   const { id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt, tokenId, limitedBy } =
     upload
   yield* reserve(upload, reservedBy({ length, offset: 0 }))
-  yield* change(
+  yield* write(
     `INSERT INTO uploads (id, bucket_id, length, metadata, filename, declared_type, item_id, expires_at, token_id, limited_by)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     ...[id, bucketId, length, metadata, filename, declaredType, itemId, expiresAt, tokenId, limitedBy],
@@ -173,7 +173,7 @@ export function* declareLength(id: UploadId, length: number): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload?.length !== null) return false
   yield* reserve(upload, { items: 0, bytes: length - upload.offset })
-  yield* change('UPDATE uploads SET length = $1 WHERE id = $2', length, id)
+  yield* write('UPDATE uploads SET length = $1 WHERE id = $2', length, id)
   return true
 }
 
@@ -182,7 +182,7 @@ export function* moveUpload(id: UploadId, from: number, to: number, expiresAt: n
   const upload = yield* findUnfinished(id)
   if (upload?.offset !== from) return false
   if (upload.length === null) yield* reserve(upload, { items: 0, bytes: to - from })
-  yield* change('UPDATE uploads SET received = $1, expires_at = $2 WHERE id = $3', to, expiresAt, id)
+  yield* write('UPDATE uploads SET received = $1, expires_at = $2 WHERE id = $3', to, expiresAt, id)
   return true
 }
 
@@ -202,11 +202,11 @@ export function* storeParts(
 ): Work<boolean> {
   if (!(yield* moveUpload(id, from, to, expiresAt))) return false
   for (const { number, size, etag } of parts)
-    yield* change(
+    yield* write(
       'INSERT INTO upload_parts (upload_id, number, size, etag) VALUES ($1, $2, $3, $4)',
       ...[id, number, size, etag],
     )
-  if (parts.length > 0) yield* change('DELETE FROM upload_pieces WHERE upload_id = $1', id)
+  if (parts.length > 0) yield* write('DELETE FROM upload_pieces WHERE upload_id = $1', id)
   if (piece.byteLength > 0) yield* addPiece(id, piece)
   return true
 }
@@ -227,9 +227,9 @@ function* addPiece(id: UploadId, piece: Uint8Array): Work<void> {
     id,
   )
   const { number, size } = last ?? { number: -1, size: maxPiece }
-  if (size + piece.byteLength <= maxPiece) yield* change(joinPiece, id, number, piece)
+  if (size + piece.byteLength <= maxPiece) yield* write(joinPiece, id, number, piece)
   else
-    yield* change(
+    yield* write(
       'INSERT INTO upload_pieces (upload_id, number, bytes) VALUES ($1, $2, $3)',
       ...[id, number + 1, piece],
     )
@@ -253,7 +253,7 @@ export function* finishUpload(
   yield (engine) => engine.requireReserved(upload.bucketId, reserved)
   yield* release(upload, reserved, { items: 1, bytes: added.size })
   yield (engine) => engine.append(upload.bucketId, addedBy([added], by))
-  yield* change(
+  yield* write(
     'UPDATE uploads SET received = length, finished = 1, item_id = $1, expires_at = $2 WHERE id = $3',
     ...[added.id, expiresAt, id],
   )
@@ -271,15 +271,15 @@ export function* removeUpload(id: UploadId, onlyUnfinished = false): Work<boolea
     yield* release(upload, reservedBy(upload), nothing)
     yield* removeParts(id)
   } else if (onlyUnfinished) return false
-  return (yield* change('DELETE FROM uploads WHERE id = $1', id)) === 1
+  return (yield* write('DELETE FROM uploads WHERE id = $1', id)) === 1
 }
 
 const findUnfinished = (id: UploadId): Query<Upload | null> =>
   first(readUpload, `${uploadRows} WHERE id = $1 AND finished = 0`, id)
 
 function* removeParts(id: UploadId): Work<void> {
-  yield* change('DELETE FROM upload_parts WHERE upload_id = $1', id)
-  yield* change('DELETE FROM upload_pieces WHERE upload_id = $1', id)
+  yield* write('DELETE FROM upload_parts WHERE upload_id = $1', id)
+  yield* write('DELETE FROM upload_pieces WHERE upload_id = $1', id)
 }
 
 /** An unfinished upload reserves one item and its length, or its offset while the length is unknown. */
@@ -310,9 +310,9 @@ export const reads = {
   ...{ findUploadParts, findUploadPieces },
 }
 
-export const changes = {
-  ...changesOf({ createUpload }, { locks: ({ bucketId }) => ofBucket(bucketId) }),
-  ...changesOf({ declareLength, moveUpload, storeParts, removeUpload }, { locks: ofUpload }),
-  ...auditedChangesOf({ finishUpload }, { locks: ofUpload, changesItems: true }),
-  ...changesOf({ beginParts }),
+export const writes = {
+  ...writesOf({ createUpload }, { locks: ({ bucketId }) => ofBucket(bucketId) }),
+  ...writesOf({ declareLength, moveUpload, storeParts, removeUpload }, { locks: ofUpload }),
+  ...auditedWritesOf({ finishUpload }, { locks: ofUpload, changesItems: true }),
+  ...writesOf({ beginParts }),
 }

@@ -1,6 +1,6 @@
 import { isNotDeleted } from './buckets.ts'
 import type { BucketId } from './records.ts'
-import { all, bucketIdOf, change, integer, type Query, type Row, text, type Work } from './statements.ts'
+import { all, bucketIdOf, integer, type Query, type Row, text, type Work, write } from './statements.ts'
 import {
   addition,
   allCounters,
@@ -69,15 +69,15 @@ const transferred = `INSERT INTO bucket_usage (day, bucket_id, ${allCounters.joi
 /** Adds transferred rows to those of their days. */
 export function* transferUsage(rows: readonly TransferredUsage[]): Work<void> {
   for (const row of rows)
-    yield* change(transferred, row.day, row.bucketId, ...counters.map((name) => row[name]))
+    yield* write(transferred, row.day, row.bucketId, ...counters.map((name) => row[name]))
 }
 
 /** Removes what an interrupted transfer has added, and adds the names of deleted buckets. */
 export function* beginUsage(deleted: readonly DeletedBucket[]): Work<void> {
-  yield* change('DELETE FROM bucket_usage')
-  yield* change('DELETE FROM deleted_buckets')
+  yield* write('DELETE FROM bucket_usage')
+  yield* write('DELETE FROM deleted_buckets')
   for (const { id, name, createdAt, deletedAt } of deleted)
-    yield* change(
+    yield* write(
       'INSERT INTO deleted_buckets (id, name, created_at, deleted_at) VALUES ($1, $2, $3, $4)',
       ...[id, name, createdAt, deletedAt],
     )

@@ -1,12 +1,11 @@
 import { dayOf, startOfDay } from '../../core/times.ts'
 import { bucketsWithTrash, expiredPlaces, isNotDeleted, tooManyExpired } from './buckets.ts'
-import { changesOf } from './declarations.ts'
+import { writesOf } from './declarations.ts'
 import { bucketWithTrashColumns, readBucketWithTrash } from './items/trash.ts'
 import type { BucketId, BucketWithTrash } from './records.ts'
 import {
   all,
   bucketIdOf,
-  change,
   eachEngine,
   first,
   integer,
@@ -16,6 +15,7 @@ import {
   selectColumns,
   text,
   type Work,
+  write,
 } from './statements.ts'
 
 // The usage of buckets by day (docs/architecture/storage.md, Usage). The row of a bucket has what the changes of one day, its open day, have added and
@@ -138,8 +138,8 @@ const opening = `UPDATE buckets SET usage_day = $2, ${changeCounters.map((column
  * if its open day is not the day of the transaction.
  */
 export function* openUsageDay(id: BucketId, day: number): Work<void> {
-  yield* change(closing, id)
-  yield* change(opening, id, day)
+  yield* write(closing, id)
+  yield* write(opening, id, day)
 }
 
 const finalRemoval = `INSERT INTO bucket_usage (day, bucket_id, removed_items, removed_bytes)
@@ -154,8 +154,8 @@ const deletedInsertion = `INSERT INTO deleted_buckets (id, name, created_at, del
  */
 export function* closeUsage(id: BucketId, now: number): Work<void> {
   yield* openUsageDay(id, dayOf(now))
-  yield* change(finalRemoval, id)
-  yield* change(deletedInsertion, id, now)
+  yield* write(finalRemoval, id)
+  yield* write(deletedInsertion, id, now)
 }
 
 const elements = {
@@ -179,7 +179,7 @@ export function* addUsage(counted: readonly CountedRequests[]): Work<undefined> 
         ...[listRequests, downloadRequests, uploadRequests, otherRequests],
       ],
     )
-  yield* change(countedAddition, JSON.stringify(rows))
+  yield* write(countedAddition, JSON.stringify(rows))
 }
 
 const oldRows = `SELECT day, bucket_id, ${changeCounters.join(', ')} FROM bucket_usage WHERE day > ${earlierDay} AND day < $1
@@ -207,14 +207,14 @@ export function* removeUsage(before: number, limit: number): Work<number> {
   const rows = yield* all((row) => row.map((_, column) => integer(row, column)), oldRows, day, limit)
   if (rows.length > 0) {
     const json = JSON.stringify(rows)
-    yield* change(oldAddition, json)
-    yield* change(rowRemoval, json)
+    yield* write(oldAddition, json)
+    yield* write(rowRemoval, json)
     return rows.length
   }
   const ids = yield* all((row) => bucketIdOf(row, 0), forgotten, before, limit)
   if (ids.length === 0) return 0
-  yield* change('DELETE FROM bucket_usage WHERE bucket_id = ANY ($1::int8[])', ids)
-  yield* change('DELETE FROM deleted_buckets WHERE id = ANY ($1::int8[])', ids)
+  yield* write('DELETE FROM bucket_usage WHERE bucket_id = ANY ($1::int8[])', ids)
+  yield* write('DELETE FROM deleted_buckets WHERE id = ANY ($1::int8[])', ids)
   return ids.length
 }
 
@@ -403,4 +403,4 @@ function readListed(row: Row, day: number, last: number): BucketUsage {
 
 export const reads = { findUsage, findBucketWithUsage, listUsage }
 
-export const changes = changesOf({ addUsage, removeUsage })
+export const writes = writesOf({ addUsage, removeUsage })

@@ -2,10 +2,10 @@ import type { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Outcome } from '../../../src/storage/batch-threads.ts'
 import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
-import { prepareChanges } from '../../../src/storage/catalog/engines/sqlite/sqlite-changes.ts'
 import { all, one } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
 import { commitBatch } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
-import type { Change, Output } from '../../../src/storage/catalog/nouns.ts'
+import { prepareWrites } from '../../../src/storage/catalog/engines/sqlite/sqlite-writes.ts'
+import type { Output, Write } from '../../../src/storage/catalog/nouns.ts'
 import { inBlobStore, newItem, newItems, newToken } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
@@ -13,14 +13,14 @@ function openWithBucket() {
   const directory = tempDirectory()
   const db = openDataDirectory(directory)
   onTestFinished(() => db.close())
-  const applyChange = prepareChanges(db)
-  const run = (...changes: Change[]) => commitBatch(db, applyChange, changes)
+  const applyWrite = prepareWrites(db)
+  const run = (...writes: Write[]) => commitBatch(db, applyWrite, writes)
   expect(run({ kind: 'addToken', input: [newToken('a')] })).toEqual([{ output: true }])
   const total = () => one(db.prepare('SELECT total, (SELECT count(*) FROM items) FROM buckets'))
   return { db, directory, run, total }
 }
 
-const adding = (items = newItems(1)): Change => ({
+const adding = (items = newItems(1)): Write => ({
   kind: 'addItems',
   input: [1 as never, inBlobStore(items)],
 })
@@ -41,7 +41,7 @@ function failNextCommit(db: DatabaseSync) {
 }
 
 describe('a batch', () => {
-  test('is one transaction for any number of changes', () => {
+  test('is one transaction for any number of writes', () => {
     const { db, run, total } = openWithBucket()
     const exec = vi.spyOn(db, 'exec')
     run(...Array.from({ length: 50 }, () => adding()))
@@ -52,11 +52,11 @@ describe('a batch', () => {
     expect(total()).toEqual([50, 50])
   })
 
-  test('L10 numbers the items in the order of their changes, whatever is between them', () => {
+  test('L10 numbers the items in the order of their writes, whatever is between them', () => {
     const { db, run } = openWithBucket()
     run({ kind: 'addToken', input: [{ ...newToken('b'), bucket: 'another' }] })
     const items = newItems(6)
-    const add = (index: number, bucket: number): Change => ({
+    const add = (index: number, bucket: number): Write => ({
       kind: 'addItems',
       input: [bucket as never, inBlobStore(items.slice(index, index + 1))],
     })
@@ -75,7 +75,7 @@ describe('a batch', () => {
     expect(total()).toEqual([4, 4])
   })
 
-  test('a failed change is rolled back without the others', () => {
+  test('a failed write is rolled back without the others', () => {
     const { run, total } = openWithBucket()
     const item = newItem()
     const outcomes = run(adding([item]), adding([newItem(), newItem(), item]), adding())
@@ -84,7 +84,7 @@ describe('a batch', () => {
     expect(total()).toEqual([2, 2])
   })
 
-  test('a failed commit fails every change and stores none, and its WAL frames are overwritten', () => {
+  test('a failed commit fails every write and stores none, and its WAL frames are overwritten', () => {
     const { db, run, total } = openWithBucket()
     failNextCommit(db)
     const outcomes = run(adding(), adding())

@@ -15,7 +15,7 @@ import {
 } from './samples.ts'
 
 /** All changes after a number. */
-async function changesOf(
+async function writesOf(
   catalog: Catalog,
   bucketId: BucketId,
   after: number | 'start' = 'start',
@@ -62,7 +62,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       await catalog.purgeItems(bucketId, [one.id])
       await catalog.setBucket('b', { trashDays: 0 })
       await catalog.removeItems(bucketId, [keyed.id])
-      const changes = await changesOf(catalog, bucketId)
+      const changes = await writesOf(catalog, bucketId)
       expect(changes.map(brief)).toEqual([
         ['added', one.id, null],
         ['added', two.id, two.id],
@@ -84,8 +84,8 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       expect(Math.abs((changes[0]?.time ?? 0) - Date.now())).toBeLessThan(60_000)
       const numbers = changes.map(({ number }) => number)
       expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
-      expect(await changesOf(catalog, bucketId, 'start', 2)).toEqual(changes)
-      expect(await changesOf(catalog, bucketId, numbers[4])).toEqual(changes.slice(5))
+      expect(await writesOf(catalog, bucketId, 'start', 2)).toEqual(changes)
+      expect(await writesOf(catalog, bucketId, numbers[4])).toEqual(changes.slice(5))
     })
 
     test('FE1 expired items have a change when they are removed, and none is listed after its expiry', async () => {
@@ -96,9 +96,9 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       const [listed, trashed] = [newItem({ expiresAt: now + 9_000 }), newItem({ expiresAt: now + 8_000 })]
       await catalog.addItems(bucketId, [withBytes(listed), withBytes(trashed)])
       await catalog.removeItems(bucketId, [trashed.id])
-      expect((await changesOf(catalog, bucketId))[0]?.item?.id).toBe(listed.id)
+      expect((await writesOf(catalog, bucketId))[0]?.item?.id).toBe(listed.id)
       await catalog.expireItems(bucketId, now + 10_000)
-      const expired = (await changesOf(catalog, bucketId)).slice(3).map(brief)
+      const expired = (await writesOf(catalog, bucketId)).slice(3).map(brief)
       expect(expired).toEqual([
         ['expired', listed.id, null],
         ['expired', trashed.id, null],
@@ -115,7 +115,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       )
       const stored = items.filter((_, index) => results[index]?.status === 'fulfilled').map(({ id }) => id)
       expect(stored).toHaveLength(30)
-      const added = (await changesOf(catalog, bucketId)).map(({ itemId }) => itemId)
+      const added = (await writesOf(catalog, bucketId)).map(({ itemId }) => itemId)
       expect(added.toSorted()).toEqual(stored.toSorted())
     })
 
@@ -144,7 +144,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       expect(await catalog.removeChanges(Date.now() - 60_000, 5)).toBe(0)
       expect(await catalog.removeChanges(Date.now() + 1_000, 5)).toBe(5)
       expect(await catalog.readChanges(bucketId, middle, 3)).toBeNull()
-      const kept = (await changesOf(catalog, bucketId)).map(({ itemId }) => itemId)
+      const kept = (await writesOf(catalog, bucketId)).map(({ itemId }) => itemId)
       expect(kept).toEqual(later.slice(2).map(({ id }) => id))
       while ((await catalog.removeChanges(Date.now() + 1_000, 5)) > 0);
       expect(await catalog.readChanges(bucketId, last, 3)).toEqual({
@@ -155,7 +155,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       })
       const [next] = newItems(1)
       await catalog.addItems(bucketId, inBlobStore(next ? [next] : []))
-      expect((await changesOf(catalog, bucketId, last)).map(brief)).toEqual([['added', next?.id, next?.id]])
+      expect((await writesOf(catalog, bucketId, last)).map(brief)).toEqual([['added', next?.id, next?.id]])
       expect(await catalog.readChanges(bucketId, (await end()) + 1, 3)).toBeNull()
     })
 
@@ -182,7 +182,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
         await catalog.addItemsOnce(other, [], { ...request, tokenId: 'o' as TokenId, key: `${number}` })
       }
       await catalog.addItems(bucketId, inBlobStore(newItems(2)))
-      const [row] = await changesOf(catalog, bucketId)
+      const [row] = await writesOf(catalog, bucketId)
       for (let number = 0; number < 40; number += 1)
         await catalog.editItem(bucketId, row?.itemId ?? newItem().id, { caption: `${number}` }, null)
       const steps: boolean[] = []
@@ -222,7 +222,7 @@ export function describeFeed(engine: string, fresh: Fresh): void {
       expect(seen).toHaveLength(160)
       const strip = (changes: readonly ItemChange[]) =>
         changes.map(({ number, kind, itemId }) => [number, kind, itemId])
-      expect(strip(seen)).toEqual(strip(await changesOf(catalog, bucketId)))
+      expect(strip(seen)).toEqual(strip(await writesOf(catalog, bucketId)))
     })
 
     test('FE6 a watcher is called at once after each kind of change by its process', async () => {

@@ -36,12 +36,12 @@ export function describeHistory(engine: string, fresh: Fresh): void {
     test('F13, FE5, WH8 a change that the feed never had renews the history: places, revisions and webhooks', async () => {
       const catalog = await openOne(fresh)
       const [bucketId, elsewhere] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'c')]
-      await catalog.settleHistory([], true)
+      await catalog.checkHistory([], true)
       for (const id of [bucketId, elsewhere]) await catalog.addItems(id, inBlobStore(newItems(3)))
       const webhook = await withWebhook(catalog, elsewhere)
       const [end, other] = [await endOf(catalog, bucketId), await endOf(catalog, elsewhere)]
-      expect(await catalog.settleHistory([{ bucketId, number: end }])).toBe(false)
-      expect(await catalog.settleHistory([{ bucketId: (bucketId + 9) as BucketId, number: 5 }])).toBe(false)
+      expect(await catalog.checkHistory([{ bucketId, number: end }])).toBe(false)
+      expect(await catalog.checkHistory([{ bucketId: (bucketId + 9) as BucketId, number: 5 }])).toBe(false)
       expect((await catalog.findWebhook(webhook))?.position).toBe(other)
       expect(await catalog.hasHadRevision(elsewhere, other)).toBe(true)
 
@@ -68,7 +68,7 @@ export function describeHistory(engine: string, fresh: Fresh): void {
     test('F13, FE5 a reader whose items show an effect of a lost change is refused, before that change in the feed too', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.settleHistory([], true)
+      await catalog.checkHistory([], true)
       for (const item of newItems(3)) await catalog.addItems(bucketId, inBlobStore([item]))
       const rows = await catalog.readChanges(bucketId, 'start', 1)
       const last = await endOf(catalog, bucketId)
@@ -84,7 +84,7 @@ export function describeHistory(engine: string, fresh: Fresh): void {
     test('F13, Q5 readers of a bucket that is being deleted are refused, and renew nothing', async () => {
       const catalog = await openOne(fresh)
       const [doomed, other] = [await newBucket(catalog, 'doomed'), await newBucket(catalog, 'other')]
-      await catalog.settleHistory([], true)
+      await catalog.checkHistory([], true)
       await catalog.addItems(doomed, inBlobStore(newItems(50)))
       await catalog.addItems(other, inBlobStore(newItems(1)))
       const [first] = (await catalog.readChanges(doomed, 'start', 1))?.changes ?? []
@@ -93,17 +93,17 @@ export function describeHistory(engine: string, fresh: Fresh): void {
       for (let step = 0; step < 25; step += 1)
         expect(await catalog.deleteBucketChunk(doomed, 2, 0)).toMatchObject({ items: 2, isDeleted: false })
       expect(await catalog.readChanges(doomed, first?.number ?? -1, 10)).toBeNull()
-      expect(await catalog.settleHistory(catalog.announcedChanges())).toBe(false)
+      expect(await catalog.checkHistory(catalog.announcedChanges())).toBe(false)
       expect(await catalog.readChanges(other, end, 10)).toMatchObject({ changes: [] })
     })
 
     test('F13 of several processes that notice it, one renews the history', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.settleHistory([], true)
+      await catalog.checkHistory([], true)
       await catalog.addItems(bucketId, inBlobStore(newItems(3)))
       const lost = [{ bucketId, number: (await endOf(catalog, bucketId)) + 1 }]
-      const settled = await Promise.all([catalog.settleHistory(lost), other.settleHistory(lost)])
+      const settled = await Promise.all([catalog.checkHistory(lost), other.checkHistory(lost)])
       expect(settled.toSorted()).toEqual([false, true])
     })
 

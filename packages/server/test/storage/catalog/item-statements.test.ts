@@ -28,7 +28,7 @@ const bucketRow = [0, 0, 10_000, 10_000]
 
 /** The plan of the next statement of a query, after the rows of the one before it. */
 function planOf(db: DatabaseSync, query: Query<unknown>, ...rows: readonly Row[]): string[] {
-  const step = query.next({ rows, changes: 0 })
+  const step = query.next({ rows, changedRows: 0 })
   if (step.done) throw new Error('no statement follows')
   const { sql, values } = step.value
   const inputs = values.map((input) => (typeof input === 'object' ? Buffer.alloc(8) : input))
@@ -136,7 +136,7 @@ test('K14 SQLite reads the rows of the rarest label in their order, looks up the
       const selection = { bucketId: 1 as BucketId, order, kind, from: null, to: null, name: null }
       const search = searchItems('sqlite', { ...selection, labels: { a: '1', b: '2' } }, null, 10)
       search.next()
-      search.next({ rows: [bucketRow], changes: 0 })
+      search.next({ rows: [bucketRow], changedRows: 0 })
       const labels = [
         [1, 5_000],
         [2, 5_000],

@@ -265,7 +265,7 @@ describe.each(itemOrders)('%s first', (order) => {
     onTestFinished(() => db.close())
     const search = searchItems('sqlite', selectionOf({ order, kind: 'video', name: ['a', 'b'] }), null, 10)
     const planOf = (result?: Row): string[] => {
-      const { value } = result === undefined ? search.next() : search.next({ rows: [result], changes: 0 })
+      const { value } = result === undefined ? search.next() : search.next({ rows: [result], changedRows: 0 })
       if (!('sql' in value)) throw new Error('the search ended')
       const { sql, values } = value
       const inputs = values.map((value) => (typeof value === 'number' ? value : '[]'))

@@ -14,7 +14,7 @@ import {
   openPostgresInspection,
 } from '../../../src/storage/catalog/engines/postgres/postgres-database.ts'
 import { commitBatch } from '../../../src/storage/catalog/engines/postgres/postgres-writer.ts'
-import type { Change } from '../../../src/storage/catalog/nouns.ts'
+import type { Write } from '../../../src/storage/catalog/nouns.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { freshDatabase, openCatalog } from './postgres-database.ts'
 import { allPages, inBlobStore, newBucket, newItem, newUpload } from './samples.ts'
@@ -72,7 +72,7 @@ async function isWaiting(url: string): Promise<boolean> {
 }
 
 describe('PostgreSQL: locks', () => {
-  test('a bucket that stays locked fails its own changes, not those of other buckets in the same batch', async () => {
+  test('a bucket that stays locked fails its own writes, not those of other buckets in the same batch', async () => {
     const url = await freshDatabase()
     const catalog = await openCatalog(url)
     const [locked, one, two] = [
@@ -87,16 +87,16 @@ describe('PostgreSQL: locks', () => {
     onTestFinished(connections.close)
     await holdOpen(url, `SELECT FROM buckets WHERE id = ${locked} FOR UPDATE`)
     const item = newItem()
-    const adding = (bucketId: BucketId, added = newItem()): Change => ({
+    const adding = (bucketId: BucketId, added = newItem()): Write => ({
       kind: 'addItems',
       input: [bucketId, inBlobStore([added])],
     })
-    const moving = ({ id, expiresAt }: typeof upload): Change => ({
+    const moving = ({ id, expiresAt }: typeof upload): Write => ({
       kind: 'moveUpload',
       input: [id, 0, 10, expiresAt],
     })
-    const changes = [adding(locked), adding(one, item), moving(lockedUpload), moving(upload), adding(locked)]
-    const outcomes = await commitBatch(connections, changes, 100)
+    const writes = [adding(locked), adding(one, item), moving(lockedUpload), moving(upload), adding(locked)]
+    const outcomes = await commitBatch(connections, writes, 100)
     const busy = { error: expect.objectContaining({ code: 'catalog-busy' }) }
     expect(outcomes).toEqual([busy, { output: undefined }, busy, { output: true }, busy])
     expect(await allPages(catalog, one)).toEqual([item.id])
@@ -149,13 +149,13 @@ describe('PostgreSQL: locks', () => {
 
   test('O8 two servers upgrade a database under the load of servers of an earlier version, which see no error', async () => {
     const url = await databaseOfThisVersion()
-    let [isUpgraded, changes] = [false, 0]
+    let [isUpgraded, writes] = [false, 0]
     const writers = Array.from({ length: 4 }, async () => {
       const client = await connect(url)
       while (!isUpgraded) {
         await client.query(`BEGIN; ${oldLock}`)
         await client.query(oldChange)
-        changes += 1
+        writes += 1
       }
     })
     const readers = Array.from({ length: 2 }, async () => {
@@ -165,13 +165,13 @@ describe('PostgreSQL: locks', () => {
           'SELECT items.size, buckets.bytes FROM items JOIN buckets ON buckets.id = bucket_id',
         )
     })
-    await until('the load', () => changes > 20)
+    await until('the load', () => writes > 20)
     await Promise.all([upgradeDatabase(url), upgradeDatabase(url)])
-    const before = changes
-    await until('changes after the upgrade', () => changes > before + 20)
+    const before = writes
+    await until('writes after the upgrade', () => writes > before + 20)
     isUpgraded = true
     await Promise.all([...writers, ...readers])
-    expect((await upgradedItem(url))?.['size']).toBe(String(changes + 1))
+    expect((await upgradedItem(url))?.['size']).toBe(String(writes + 1))
   })
 
   test('O8 an upgrade that cannot get its locks is reported in one line', () => {

@@ -6,7 +6,7 @@ import { service } from '../../../src/core/token-rules.ts'
 import { openPostgresCatalog } from '../../../src/storage/catalog/engines/postgres/postgres-catalog.ts'
 import { openPostgresInspection } from '../../../src/storage/catalog/engines/postgres/postgres-database.ts'
 import { freshCatalog } from './postgres-database.ts'
-import { newSample, prepareSample, type Sample, sampleChanges } from './sample-changes.ts'
+import { newSample, prepareSample, type Sample, sampleChanges } from './sample-writes.ts'
 
 // Every kind of change is committed while its COMMIT is held, and then fails, is lost or is ended there. What another connection sees before the
 // COMMIT is the state before the change, and what it sees after the COMMIT is all of the change: nothing follows it. A change that is

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
 import { prepareServability } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
-import { prepareChanges } from '../../../src/storage/catalog/engines/sqlite/sqlite-changes.ts'
 import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
 import { commitBatch } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
+import { prepareWrites } from '../../../src/storage/catalog/engines/sqlite/sqlite-writes.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { inBlobStore, newItem, newToken } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
@@ -16,8 +16,8 @@ test('all states are as of one moment, although another connection commits durin
     writing.close()
     db.close()
   })
-  const applyChange = prepareChanges(writing)
-  const apply = (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, applyChange, changes)
+  const applyWrite = prepareWrites(writing)
+  const apply = (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, applyWrite, changes)
   const bucketId = 1 as BucketId
   const [known, unknown] = [newItem(), newItem()]
   apply({ kind: 'addToken', input: [newToken('a')] })

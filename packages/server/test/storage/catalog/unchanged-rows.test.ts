@@ -4,10 +4,10 @@ import {
   createUnchangedRows,
   prepareReads,
 } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
-import { prepareChanges } from '../../../src/storage/catalog/engines/sqlite/sqlite-changes.ts'
 import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
 import { prepareLocateItem } from '../../../src/storage/catalog/engines/sqlite/sqlite-ranks.ts'
 import { commitBatch } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
+import { prepareWrites } from '../../../src/storage/catalog/engines/sqlite/sqlite-writes.ts'
 import { newToken } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
@@ -19,11 +19,11 @@ function opened() {
     writing.close()
     if (db.isOpen) db.close()
   })
-  const applyChange = prepareChanges(writing)
+  const applyWrite = prepareWrites(writing)
   const reads = prepareReads(db, prepareLocateItem(db))
   const findGrant = vi.fn((hash: Uint8Array) => reads.findGrant(hash, 0))
   return {
-    apply: (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, applyChange, changes),
+    apply: (...writes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, applyWrite, writes),
     db,
     findGrant,
     rows: createUnchangedRows(db, { keyOf: (hash) => Buffer.from(hash).toString('hex'), read: findGrant }),

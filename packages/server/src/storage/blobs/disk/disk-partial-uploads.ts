@@ -59,7 +59,7 @@ export class DiskPartialUploads implements PartialUploadStore, Pick<BlobRecovery
       if (found > chunk.offset) await file.truncate(chunk.offset)
       const { isBroken = false, ...appended } = await this.#write(file, id, chunk, incremental)
       try {
-        await incremental.settled()
+        await incremental.synced()
         if (isBroken) return { ...appended, isRecorded: false }
         await file.sync()
         if (chunk.offset === 0) await this.#parts.sync(this.#parts.directory)
@@ -264,7 +264,7 @@ class IncrementalSync {
   }
 
   /** Waits for the sync that is running. Rejects if it or an earlier one has failed. */
-  async settled(): Promise<void> {
+  async synced(): Promise<void> {
     await this.#running
     if (this.#failed !== null) throw this.#failed.error
   }

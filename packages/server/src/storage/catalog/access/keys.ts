@@ -1,7 +1,7 @@
 import type { Actor } from '../../../core/token-rules.ts'
 import type { AuditEvent } from '../audit/audit-events.ts'
-import { auditedChangesOf } from '../declarations.ts'
-import { all, bytes, change, integer, type Query, type Row, record, text, type Work } from '../statements.ts'
+import { auditedWritesOf } from '../declarations.ts'
+import { all, bytes, integer, type Query, type Row, record, text, type Work, write } from '../statements.ts'
 
 /** A key that signs URLs (docs/interface.md H8). */
 export interface SigningKey {
@@ -34,9 +34,9 @@ export function* addSigningKey(
   by?: Actor,
 ): Work<undefined> {
   // Others that add a key wait until this transaction ends. Reads do not.
-  if (onlyFirst) yield* change(tableLock)
+  if (onlyFirst) yield* write(tableLock)
   const condition = onlyFirst ? 'NOT EXISTS (SELECT 1 FROM signing_keys)' : 'true'
-  const added = yield* change(
+  const added = yield* write(
     `INSERT INTO signing_keys (id, secret, created_at) SELECT $1, $2::bytea, $3::int8 WHERE ${condition}`,
     ...[id, secret, createdAt],
   )
@@ -47,14 +47,14 @@ const tableLock = { sqlite: null, postgres: 'LOCK TABLE signing_keys IN SHARE RO
 
 /** False if there is no such key. */
 export function* removeSigningKey(id: string, by?: Actor): Work<boolean> {
-  const isRemoved = (yield* change('DELETE FROM signing_keys WHERE id = $1', id)) === 1
+  const isRemoved = (yield* write('DELETE FROM signing_keys WHERE id = $1', id)) === 1
   if (isRemoved) yield* record(by, (by) => keyEvent('key-remove', id, by))
   return isRemoved
 }
 
 /** Replaces all keys. */
 export function* replaceKeys(keys: readonly SigningKey[]): Work<void> {
-  yield* change('DELETE FROM signing_keys')
+  yield* write('DELETE FROM signing_keys')
   for (const key of keys) yield* addSigningKey(key, false)
 }
 
@@ -65,4 +65,4 @@ const keyEvent = (action: 'key-create' | 'key-remove', id: string, by: Actor): A
   target: id,
 })
 
-export const changes = auditedChangesOf({ addSigningKey, removeSigningKey })
+export const writes = auditedWritesOf({ addSigningKey, removeSigningKey })

@@ -9,7 +9,7 @@ import {
   type TokenLimits,
 } from '../../../core/quotas.ts'
 import type { BucketId, TokenId } from '../records.ts'
-import { all, change, first, integer, type Query, type Row, text, type Work } from '../statements.ts'
+import { all, first, integer, type Query, type Row, text, type Work, write } from '../statements.ts'
 
 // The rows of `token_limits`. A transaction that changes one has locked its bucket.
 
@@ -22,7 +22,7 @@ export const readLimitRow = (row: Row, column = 0): TokenLimits & LimitUse => ({
 
 /** Adds the limits of a new token. `id` is that of the token. */
 export function* insertLimits(id: TokenId, bucketId: BucketId, limits: TokenLimits): Work<void> {
-  yield* change(
+  yield* write(
     'INSERT INTO token_limits (id, bucket_id, limits) VALUES ($1, $2, $3)',
     ...[id, bucketId, storedLimits(limits)],
   )
@@ -33,7 +33,7 @@ export function* transferLimits(
   bucketId: BucketId,
   { id, used, ...limits }: TokenLimits & Pick<LimitUse, 'used'> & { readonly id: TokenId },
 ): Work<void> {
-  yield* change(
+  yield* write(
     `INSERT INTO token_limits (id, bucket_id, limits, items, bytes) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (id) DO UPDATE SET items = excluded.items, bytes = excluded.bytes`,
     ...[id, bucketId, storedLimits(limits), used.items, used.bytes],
@@ -66,7 +66,7 @@ export function* countLimited(
   // The limits are removed with their bucket.
   if (found === null) throw tokenRevoked()
   requireWithinLimits(found, leftOf(found, found), more)
-  yield* change(
+  yield* write(
     `UPDATE token_limits SET items = items + $2, bytes = bytes + $3, reserved_items = reserved_items + $4,
     reserved_bytes = reserved_bytes + $5 WHERE id = $1`,
     ...[id, used.items, used.bytes, reserved.items, reserved.bytes],
@@ -93,7 +93,7 @@ export function wrongReservations(
 
 /** Corrects what the limits of a bucket have reserved. */
 export function* correctLimits(bucketId: BucketId): Work<void> {
-  yield* change(
+  yield* write(
     `UPDATE token_limits SET
       reserved_items = (SELECT count(*) FROM uploads WHERE limited_by = token_limits.id AND finished = 0),
       reserved_bytes = (SELECT coalesce(sum(coalesce(length, received)), 0)::int8 FROM uploads

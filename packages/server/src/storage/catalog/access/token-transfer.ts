@@ -1,4 +1,4 @@
-import { all, bytes, change, type Query, type Row, textOrNull, type Work } from '../statements.ts'
+import { all, bytes, type Query, type Row, textOrNull, type Work, write } from '../statements.ts'
 import { transferLimits } from './token-limits.ts'
 import { readToken, type TokenRecord } from './tokens.ts'
 
@@ -41,7 +41,7 @@ export function* insertTokens(tokens: readonly TransferredToken[]): Work<void> {
     } = token
     const limitedBy = limits?.id ?? null
     if (limits !== null && bucketId !== null) yield* transferLimits(bucketId, limits)
-    yield* change(
+    yield* write(
       `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at, note, limited_by, replaced_by)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
       ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, last_used_at = excluded.last_used_at,

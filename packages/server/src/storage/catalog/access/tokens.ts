@@ -17,13 +17,12 @@ import {
   readRemoval,
   readTypes,
 } from '../buckets.ts'
-import { auditedChangesOf, changesOf, ofBucket, ofBucketNamed } from '../declarations.ts'
+import { auditedWritesOf, ofBucket, ofBucketNamed, writesOf } from '../declarations.ts'
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from '../records.ts'
 import {
   all,
   bucketIdOf,
   bucketIdOrNull,
-  change,
   type EngineName,
   eachEngine,
   first,
@@ -37,6 +36,7 @@ import {
   textOrNull,
   tokenIdOf,
   type Work,
+  write,
 } from '../statements.ts'
 import { insertLimits, readLimitRow } from './token-limits.ts'
 
@@ -101,7 +101,7 @@ interface TokenSuccessor extends NewTokenSecret {
 
 /** Reads of which engines have their own version. */
 export interface TokenReads {
-  /** The current state of the token and its bucket; null if no token has this SHA-256. Reflects every change that was committed before the call. */
+  /** The current state of the token and its bucket; null if no token has this SHA-256. Reflects every write that was committed before the call. */
   findGrant(tokenHash: Uint8Array): Grant | null
 }
 
@@ -244,7 +244,7 @@ export function* insertToken(
   token: GrantedToken,
   by: Actor | undefined,
 ): Work<undefined> {
-  yield* change(insertion, ...insertedValues(bucketId, token))
+  yield* write(insertion, ...insertedValues(bucketId, token))
   const { id, limits = null } = token
   if (limits !== null) yield* insertLimits(id, bucketId, limits)
   yield* record(by, (by) => tokenEvent(bucketId, token, by))
@@ -252,7 +252,7 @@ export function* insertToken(
 
 /** Creates a service token. */
 export function* addServiceToken(token: NewServiceToken, by?: Actor): Work<undefined> {
-  yield* change(insertion, ...insertedValues(null, token))
+  yield* write(insertion, ...insertedValues(null, token))
   yield* record(by, (by) => tokenEvent(null, token, by))
 }
 
@@ -284,7 +284,7 @@ export function* addUser(
   const bucketId = yield* findBucket(name)
   if (bucketId === null) return false
   // Waits for a transaction that is adding the row.
-  yield* change(`${insertion} ON CONFLICT (hash) DO NOTHING`, ...insertedValues(bucketId, user))
+  yield* write(`${insertion} ON CONFLICT (hash) DO NOTHING`, ...insertedValues(bucketId, user))
   return true
 }
 
@@ -331,7 +331,7 @@ export const rotateServiceToken = (successor: TokenSuccessor, by?: Actor): Work<
 function* replaceToken(bucketId: BucketId | null, successor: TokenSuccessor, by?: Actor): Work<boolean> {
   const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
   // The lock makes a concurrent rotation wait, so that it reads the successor that the first one sets.
-  const added = yield* change(
+  const added = yield* write(
     `WITH replaced AS MATERIALIZED (SELECT * FROM tokens WHERE id = $5 AND bucket_id IS NOT DISTINCT FROM $6::int8 FOR UPDATE)
     INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, note, limited_by)
     SELECT $1, bucket_id, name, $2, scopes, $3, $4, note, limited_by FROM replaced
@@ -339,7 +339,7 @@ function* replaceToken(bucketId: BucketId | null, successor: TokenSuccessor, by?
     ...[id, hash, createdAt, expiresAt, replaces, bucketId],
   )
   if (added !== 1) return false
-  yield* change(
+  yield* write(
     `UPDATE tokens SET expires_at = CASE WHEN expires_at < $1 THEN expires_at ELSE $1 END, replaced_by = $3
     WHERE id = $2`,
     ...[replacedUntil, replaces, id],
@@ -358,7 +358,7 @@ export function* revokeToken(id: TokenId, at: number, by?: Actor): Work<boolean>
   if (token === null) return false
   const { revokedAt, ...revoked } = token
   if (revokedAt !== null) return true
-  yield* change('UPDATE tokens SET revoked_at = $1 WHERE id = $2', at, id)
+  yield* write('UPDATE tokens SET revoked_at = $1 WHERE id = $2', at, id)
   yield* record(by, (by) => ({ action: 'token-revoke', by, target: id, ...revoked }))
   return true
 }
@@ -373,14 +373,14 @@ export function* restoreToken(id: TokenId, by?: Actor): Work<boolean> {
   if (token === null) return false
   const { revokedAt, ...restored } = token
   if (revokedAt === null) return true
-  yield* change('UPDATE tokens SET revoked_at = NULL WHERE id = $1', id)
+  yield* write('UPDATE tokens SET revoked_at = NULL WHERE id = $1', id)
   yield* record(by, (by) => ({ action: 'token-restore', by, target: id, ...restored }))
   return true
 }
 
 /** Records a use; the caller limits how often. */
 export function* touchToken(id: TokenId, at: number): Work<undefined> {
-  yield* change('UPDATE tokens SET last_used_at = $1 WHERE id = $2', at, id)
+  yield* write('UPDATE tokens SET last_used_at = $1 WHERE id = $2', at, id)
 }
 
 /** The lock makes a revocation at the same time wait for the new token. */
@@ -436,10 +436,10 @@ const timeOf = (milliseconds: number | null): string | null =>
 
 export const reads = { newUserGrant, findToken, tokensAfter, listTokens }
 
-export const changes = {
-  ...auditedChangesOf({ addToken }, { locks: ({ bucket }) => ofBucketNamed(bucket) }),
-  ...auditedChangesOf({ createBucketWithToken, addUser, revokeToken, restoreToken }),
-  ...auditedChangesOf({ addServiceToken, rotateServiceToken }),
-  ...auditedChangesOf({ grantToken, rotateToken }, { locks: ofBucket }),
-  ...changesOf({ touchToken }),
+export const writes = {
+  ...auditedWritesOf({ addToken }, { locks: ({ bucket }) => ofBucketNamed(bucket) }),
+  ...auditedWritesOf({ createBucketWithToken, addUser, revokeToken, restoreToken }),
+  ...auditedWritesOf({ addServiceToken, rotateServiceToken }),
+  ...auditedWritesOf({ grantToken, rotateToken }, { locks: ofBucket }),
+  ...writesOf({ touchToken }),
 }

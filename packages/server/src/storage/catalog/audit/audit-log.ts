@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Fault } from '../../../core/faults.ts'
 import type { Actor } from '../../../core/token-rules.ts'
-import { changesOf } from '../declarations.ts'
+import { writesOf } from '../declarations.ts'
 import type { BucketId } from '../records.ts'
-import { change, integer, integerOrNull, type Row, text, textOrNull, type Work } from '../statements.ts'
+import { integer, integerOrNull, type Row, text, textOrNull, type Work, write } from '../statements.ts'
 import {
   type AuditAction,
   type AuditDetail,
@@ -170,6 +170,6 @@ const removal = {
 }
 
 /** Removes up to `limit` events of the audit log that were recorded before this time, earliest first; returns how many. */
-export const removeEvents = (before: number, limit: number): Work<number> => change(removal, before, limit)
+export const removeEvents = (before: number, limit: number): Work<number> => write(removal, before, limit)
 
-export const changes = changesOf({ recordEvents, removeEvents })
+export const writes = writesOf({ recordEvents, removeEvents })

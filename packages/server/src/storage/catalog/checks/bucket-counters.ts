@@ -8,7 +8,6 @@ import type { BucketId } from '../records.ts'
 import {
   all,
   bucketIdOf,
-  change,
   type EngineName,
   eachEngine,
   first,
@@ -17,6 +16,7 @@ import {
   type Query,
   text,
   type Work,
+  write,
 } from '../statements.ts'
 import { correctUsage, wrongUsage } from './usage-counters.ts'
 
@@ -258,7 +258,7 @@ const correction = eachEngine(
 
 /** Also corrects the counters, in the transaction of the caller, and changes the revision, because pages may contain the wrong total. */
 export function* correctBucket(id: BucketId, engine: EngineName): Work<BucketFault[]> {
-  yield* change(bucketLock, id)
+  yield* write(bucketLock, id)
   const counted = yield* count(id, engine)
   if (counted === null) return []
   const { bucket, faults } = counted
@@ -266,7 +266,7 @@ export function* correctBucket(id: BucketId, engine: EngineName): Work<BucketFau
   const names = yield* correctNames(id)
   const labels = yield* countWrongLabels(id)
   if (labels > 0) yield* rebuildLabels(id)
-  if (names + labels > 0) yield* change(raise, id)
+  if (names + labels > 0) yield* write(raise, id)
   return [...faults, ...nameFaults(bucket, names), ...labelFaults(bucket, labels)]
 }
 
@@ -276,14 +276,14 @@ function* correctCounters(
   engine: EngineName,
 ): Work<void> {
   const { textOf, insert } = rankRows[engine]
-  yield* change('DELETE FROM ranks WHERE bucket_id = $1', id)
-  for (const { level, slot, counts } of nodes) yield* change(insert, id, level, slot, textOf(counts))
-  yield* change('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', id, lastChange)
-  yield* change(
+  yield* write('DELETE FROM ranks WHERE bucket_id = $1', id)
+  for (const { level, slot, counts } of nodes) yield* write(insert, id, level, slot, textOf(counts))
+  yield* write('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', id, lastChange)
+  yield* write(
     'DELETE FROM changes WHERE bucket_id = $1 AND number <= (SELECT changes_start FROM buckets WHERE id = $1)',
     id,
   )
-  yield* change(correction, total, bytes, nextSeq, ...reserved, id)
+  yield* write(correction, total, bytes, nextSeq, ...reserved, id)
   yield* correctLimits(id)
   yield* resetCounts(id)
   if (isTrash(id)) return

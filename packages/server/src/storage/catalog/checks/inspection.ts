@@ -4,7 +4,6 @@ import {
   all,
   bucketIdOf,
   bytes,
-  change,
   contentIdOf,
   type EngineName,
   first,
@@ -14,6 +13,7 @@ import {
   type Row,
   uploadIdOf,
   type Work,
+  write,
 } from '../statements.ts'
 import { findUnreferenced, retireIds } from '../upkeep.ts'
 import { type BucketFault, bucketFaults, bucketIds, correctBucket } from './bucket-counters.ts'
@@ -193,7 +193,7 @@ const isNamed = `EXISTS (SELECT 1 FROM items WHERE items.id = tombstones.id)
   OR EXISTS (SELECT 1 FROM uploads WHERE item_id = tombstones.id AND finished = 0)`
 
 /** Ids in one transaction. It takes a few milliseconds, during which a running server's writes may wait. */
-const idsPerChange = 500
+const idsPerWrite = 500
 
 /** How an engine runs the statements of checks. */
 export interface InspectionEngine {
@@ -202,18 +202,18 @@ export interface InspectionEngine {
   /** Runs a query in one snapshot. Calls the function again if the snapshot is lost. */
   querySnapshot<T>(query: () => Query<T>): Promise<T>
   /** Runs one transaction. Calls the function again if the transaction must be repeated. */
-  change<T>(work: () => Work<T>): Promise<T>
+  write<T>(work: () => Work<T>): Promise<T>
   damage(): Promise<CatalogDamage>
   close(): Promise<void>
 }
 
 export function createInspection(engine: InspectionEngine): CatalogInspection {
-  const { name, query, querySnapshot, change: apply } = engine
+  const { name, query, querySnapshot, write: apply } = engine
 
   async function inChunks<Id, T>(ids: readonly Id[], work: (some: readonly Id[]) => Work<T>): Promise<T[]> {
     const results: T[] = []
-    for (let done = 0; done < ids.length; done += idsPerChange)
-      results.push(await apply(() => work(ids.slice(done, done + idsPerChange))))
+    for (let done = 0; done < ids.length; done += idsPerWrite)
+      results.push(await apply(() => work(ids.slice(done, done + idsPerWrite))))
     return results
   }
 
@@ -242,7 +242,7 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
     content: (id) => query(first((row) => bytes(row, 0), 'SELECT bytes FROM contents WHERE id = $1', id)),
     orphanedContents: () => query(all((row) => contentIdOf(row, 0), orphans)),
     async removeContents(ids) {
-      await inChunks(ids, (some) => change('DELETE FROM contents WHERE id = ANY ($1::int8[])', some))
+      await inChunks(ids, (some) => write('DELETE FROM contents WHERE id = ANY ($1::int8[])', some))
     },
     findUnreferenced: (ids) => query(findUnreferenced(ids)),
     retire: async (ids) => (await inChunks(ids, retireIds)).flat(),
@@ -261,10 +261,10 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
     async markDamaged(ids) {
       const marks =
         'INSERT INTO damaged (id) SELECT id FROM items WHERE id = ANY ($1::text[]) ON CONFLICT DO NOTHING'
-      await inChunks(ids, (some) => change(marks, some))
+      await inChunks(ids, (some) => write(marks, some))
     },
     async unmarkDamaged(ids) {
-      await inChunks(ids, (some) => change('DELETE FROM damaged WHERE id = ANY ($1::text[])', some))
+      await inChunks(ids, (some) => write('DELETE FROM damaged WHERE id = ANY ($1::text[])', some))
     },
     async *wrongRows() {
       for (const [table, check] of checkedTables(name)) yield* wrongRows(table, check, name, query)

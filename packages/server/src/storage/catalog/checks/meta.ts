@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { placeKey, renewHistory } from '../feed/history.ts'
-import { change, type Query, type Work } from '../statements.ts'
+import { locationKey, renewHistory } from '../feed/history.ts'
+import { type Query, type Work, write } from '../statements.ts'
 import { identityPattern, readMeta, writeMeta } from '../upkeep.ts'
 
 // What the table `meta` contains: one row for each fact about the whole catalog.
@@ -33,19 +33,19 @@ const checks: Readonly<Record<string, MetaCheck>> = {
     correct: () => writeMeta('epoch', randomBytes(16).toString('hex')),
   },
   // The data may have been copied, which the next start cannot notice any more.
-  [placeKey]: {
+  [locationKey]: {
     pattern: /^(?:\d+(?:\/\d+){1,2})?$/,
     isRequired: true,
     *correct() {
       yield* renewHistory([])
-      yield* writeMeta(placeKey, '')
+      yield* writeMeta(locationKey, '')
     },
   },
   blobs: { pattern: identityPattern },
   last_bucket_id: {
     pattern: /^\d{1,15}$/,
     correct: () =>
-      change({
+      write({
         sqlite: `UPDATE meta SET value = CAST((SELECT coalesce(max(id), 0) + ${bucketIdLeap} FROM buckets) AS TEXT)
         WHERE key = 'last_bucket_id'`,
         postgres: null,
@@ -54,7 +54,7 @@ const checks: Readonly<Record<string, MetaCheck>> = {
   audit_ahead: {
     pattern: /^\d{1,16}$/,
     correct: () =>
-      change({
+      write({
         sqlite: `UPDATE meta SET value = CAST((SELECT coalesce(max(id), 0) FROM audit_events) AS TEXT)
         WHERE key = 'audit_ahead'`,
         postgres: null,
@@ -81,6 +81,6 @@ export function* metaFaults(): Query<MetaFault[]> {
 export function* correctMeta(): Work<MetaFault[]> {
   const faults = yield* metaFaults()
   for (const { key } of faults)
-    yield* checks[key]?.correct?.() ?? change('DELETE FROM meta WHERE key = $1', key)
+    yield* checks[key]?.correct?.() ?? write('DELETE FROM meta WHERE key = $1', key)
   return faults
 }

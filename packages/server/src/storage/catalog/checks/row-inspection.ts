@@ -1,12 +1,12 @@
 import {
   all,
-  change,
   type EngineName,
   type Query,
   type Row,
   text,
   textOrNull,
   type Work,
+  write,
 } from '../statements.ts'
 import { type ColumnCheck, type TableCheck, tableChecks } from './column-checks.ts'
 
@@ -106,7 +106,7 @@ const shorten = (key: string): string => (key.length > maxKey ? `${key.slice(0, 
 export function* removeDangling(name: string): Work<number> {
   const { dependsOn = '', references = {} } = tableChecks[name] ?? {}
   const condition = references[dependsOn]
-  return condition === undefined ? 0 : yield* change(`DELETE FROM ${name} WHERE NOT (${condition})`)
+  return condition === undefined ? 0 : yield* write(`DELETE FROM ${name} WHERE NOT (${condition})`)
 }
 
 /** Values that must differ in all rows, and for which no index is worth its cost. */

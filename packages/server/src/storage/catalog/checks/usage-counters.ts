@@ -1,5 +1,5 @@
 import type { BucketId } from '../records.ts'
-import { all, change, first, integer, type Query, text, type Work } from '../statements.ts'
+import { all, first, integer, type Query, text, type Work, write } from '../statements.ts'
 import { changeColumns, earlierDay, requestColumns } from '../usage.ts'
 
 // All that was ever added to a bucket without what was removed is what it has. So the changes of its days, kept or not, add up to its counters.
@@ -49,12 +49,12 @@ const difference = `INSERT INTO bucket_usage (day, bucket_id, ${columns.join(', 
 /** Makes the usage match these items and bytes. What is missing or too much is counted on days that are no longer kept. */
 export function* correctUsage(id: BucketId, items: number, bytes: number): Work<void> {
   if (yield* isDeleted(id)) return
-  yield* change(usageCorrection, id)
-  yield* change(openCorrection, id)
+  yield* write(usageCorrection, id)
+  yield* write(openCorrection, id)
   const sums = yield* sumChanges(id)
   const [moreItems, moreBytes] = [items - Number(sums.items), bytes - Number(sums.bytes)]
   if (moreItems === 0 && moreBytes === 0) return
-  yield* change(
+  yield* write(
     difference,
     ...[id, Math.max(moreItems, 0), Math.max(moreBytes, 0), Math.max(-moreItems, 0), Math.max(-moreBytes, 0)],
   )

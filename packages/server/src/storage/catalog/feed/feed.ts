@@ -1,6 +1,6 @@
 import { bucketDeleted } from '../../../core/faults.ts'
 import type { ItemId } from '../../../core/ids.ts'
-import { changesOf } from '../declarations.ts'
+import { writesOf } from '../declarations.ts'
 import { type ItemChangeKind, isItemChangeKind, itemChangeKinds } from '../items/item-changes.ts'
 import { itemColumnCount, itemColumns } from '../items/item-columns.ts'
 import { hasItem, readItemDetails } from '../items/item-rows.ts'
@@ -9,7 +9,6 @@ import type { BucketId, ItemDetails } from '../records.ts'
 import {
   all,
   bucketIdOf,
-  change,
   eachEngine,
   first,
   integer,
@@ -19,6 +18,7 @@ import {
   type Row,
   selectColumns,
   type Work,
+  write,
 } from '../statements.ts'
 
 // The feed: the changes of the items of each bucket, in the order of their commits. A change is written by the transaction that makes it,
@@ -183,15 +183,15 @@ export function* removeChanges(before: number, limit: number): Work<number> {
       ...[bucketId, limit - removed, before],
     )
     if (last === null) continue
-    yield* change(
+    yield* write(
       'UPDATE buckets SET changes_start = $2 WHERE id = $1 AND changes_start < $2',
       ...[bucketId, last],
     )
-    removed += yield* change('DELETE FROM changes WHERE bucket_id = $1 AND number <= $2', bucketId, last)
+    removed += yield* write('DELETE FROM changes WHERE bucket_id = $1 AND number <= $2', bucketId, last)
   }
   return removed
 }
 
 export const reads = { readChanges }
 
-export const changes = changesOf({ removeChanges })
+export const writes = writesOf({ removeChanges })

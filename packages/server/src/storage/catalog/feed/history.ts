@@ -1,7 +1,7 @@
 import { raisedRevision } from '../buckets.ts'
-import { changesOf, type Methods } from '../declarations.ts'
+import { type Methods, writesOf } from '../declarations.ts'
 import type { BucketId } from '../records.ts'
-import { change, eachEngine, first, type Query, type Work } from '../statements.ts'
+import { eachEngine, first, type Query, type Work, write } from '../statements.ts'
 import { readMeta, writeMeta } from '../upkeep.ts'
 import { numbersOf, readChanges } from './feed.ts'
 
@@ -15,10 +15,10 @@ import { numbersOf, readChanges } from './feed.ts'
  */
 export interface HistoryCatalog {
   /**
-   * Renews the history if the catalog is in another place than at the last call, or lacks one of the changes, although it has not removed them
-   * because of their age. Returns whether it did. A start, which `claims` the place, stores that of a new catalog.
+   * Renews the history if the catalog is at another location than at the last call, or lacks one of the changes, although it has not removed them
+   * because of their age. Returns whether it did. A start, which `claims` the location, stores that of a new catalog.
    */
-  settleHistory(announced: readonly AnnouncedChange[], claims?: boolean): Promise<boolean>
+  checkHistory(announced: readonly AnnouncedChange[], claims?: boolean): Promise<boolean>
 
   /** Every reader of a feed starts again, every webhook sends `changes.lost`, and no earlier entity tag or cursor of a list is valid. */
   renewHistory(): Promise<void>
@@ -27,7 +27,7 @@ export interface HistoryCatalog {
    * Where the catalog is, as far as this process knows; empty if it cannot be known. It is part of cursors of the feed: a copy elsewhere has changes of its
    * own, whose cursors do not prove that these data have gone back.
    */
-  knownPlace(): string
+  knownLocation(): string
 
   /** The last change of each feed whose effects this process has read, of up to 32 buckets that were read last. */
   announcedChanges(): readonly AnnouncedChange[]
@@ -42,28 +42,28 @@ export interface AnnouncedChange {
 /** Buckets of which the last change is known. */
 export const maxAnnounced = 32
 
-/** The methods of a catalog that notice lost changes. `settle` and `renew` make the changes of these names. */
+/** The methods of a catalog that notice lost changes. `check` and `renew` make the changes of these names. */
 export function openHistory(parts: {
   readonly query: <T>(query: Query<T>) => Promise<T>
-  readonly place: () => Promise<string | null>
-  /** What `place` has returned when the catalog was opened. */
+  readonly location: () => Promise<string | null>
+  /** What `location` has returned when the catalog was opened. */
   readonly openedAt: string | null
-  readonly settle: (...input: Parameters<typeof settleHistory>) => Promise<boolean>
+  readonly check: (...input: Parameters<typeof checkHistory>) => Promise<boolean>
   readonly renew: (...input: Parameters<typeof renewHistory>) => Promise<void>
   /** Called before `onRenewal` if the catalog has noticed it by itself. */
   readonly onNotice: () => void
   readonly onRenewal: () => void
 }): HistoryCatalog & Methods<{ readonly readChanges: typeof readChanges }> {
-  const { query, place, openedAt, settle, renew, onNotice, onRenewal } = parts
+  const { query, location, openedAt, check, renew, onNotice, onRenewal } = parts
   const known = createAnnouncedChanges()
-  let knownPlace = openedAt ?? ''
+  let knownLocation = openedAt ?? ''
 
-  async function settleIfNeeded(announced: readonly AnnouncedChange[], claims = false): Promise<boolean> {
-    const input = [await place(), announced] as const
+  async function checkIfNeeded(announced: readonly AnnouncedChange[], claims = false): Promise<boolean> {
+    const input = [await location(), announced] as const
     // A new connection can lead to another database.
-    knownPlace = input[0] ?? knownPlace
-    if (!(await query(isUnsettled(...input, claims)))) return false
-    const isRenewed = await settle(...input)
+    knownLocation = input[0] ?? knownLocation
+    if (!(await query(needsRenewal(...input, claims)))) return false
+    const isRenewed = await check(...input)
     if (isRenewed) {
       known.forget()
       onNotice()
@@ -79,16 +79,16 @@ export function openHistory(parts: {
       // If the catalog cannot be written, the next such reader, or the next start, renews the history.
       else {
         const announced = numbersOf(after).map((number) => ({ bucketId, number }))
-        if (announced.length > 0) await settleIfNeeded(announced).catch(() => false)
+        if (announced.length > 0) await checkIfNeeded(announced).catch(() => false)
       }
       return rows
     },
-    settleHistory: settleIfNeeded,
+    checkHistory: checkIfNeeded,
     async renewHistory() {
       await renew([])
       onRenewal()
     },
-    knownPlace: () => knownPlace,
+    knownLocation: () => knownLocation,
     announcedChanges: known.list,
   }
 }
@@ -110,10 +110,10 @@ function createAnnouncedChanges() {
 }
 
 /**
- * The key of `meta` with the place of the catalog: where the database is, as far as a copy of it is elsewhere. The value is empty before the first
- * start, and while the place cannot be known.
+ * The key of `meta` with the location of the catalog: where the database is, as far as a copy of it is elsewhere. The value is empty before the first
+ * start, and while the location cannot be known.
  */
-export const placeKey = 'place'
+export const locationKey = 'place'
 
 const lacking = `SELECT 1 FROM buckets WHERE id = $1 AND changes_start < $2
   AND NOT EXISTS (SELECT 1 FROM changes WHERE bucket_id = $1 AND number = $2)`
@@ -124,30 +124,30 @@ function* lacksOne(announced: readonly AnnouncedChange[]): Query<boolean> {
   return false
 }
 
-/** Whether `settleHistory` has something to do. */
-function* isUnsettled(
-  place: string | null,
+/** Whether `checkHistory` has something to do. */
+function* needsRenewal(
+  location: string | null,
   announced: readonly AnnouncedChange[],
   claims: boolean,
 ): Query<boolean> {
-  const stored = yield* readMeta(placeKey)
-  if (place !== null && place !== stored && ((stored !== null && stored !== '') || claims)) return true
+  const stored = yield* readMeta(locationKey)
+  if (location !== null && location !== stored && ((stored !== null && stored !== '') || claims)) return true
   return yield* lacksOne(announced)
 }
 
-/** Makes the change of HistoryCatalog.settleHistory. `place` is null if it cannot be known. */
-export function* settleHistory(place: string | null, announced: readonly AnnouncedChange[]): Work<boolean> {
+/** Makes the change of HistoryCatalog.checkHistory. `location` is null if it cannot be known. */
+export function* checkHistory(location: string | null, announced: readonly AnnouncedChange[]): Work<boolean> {
   let isElsewhere = false
-  if (place !== null) {
+  if (location !== null) {
     // Of several processes that find the catalog elsewhere, one renews the history.
     const move = "UPDATE meta SET value = $2 WHERE key = $1 AND value <> $2 AND value <> ''"
-    isElsewhere = (yield* change(move, placeKey, place)) === 1
-    yield* writeMeta(placeKey, place)
+    isElsewhere = (yield* write(move, locationKey, location)) === 1
+    yield* writeMeta(locationKey, location)
   }
   if (!isElsewhere) {
     if (!(yield* lacksOne(announced))) return false
     // Another process may have renewed the history before the locks were granted.
-    yield* change(lockBuckets)
+    yield* write(lockBuckets)
     if (!(yield* lacksOne(announced))) return false
   }
   yield* renewHistory(announced)
@@ -172,12 +172,12 @@ const raise = eachEngine(
 
 /** Makes the change of HistoryCatalog.renewHistory. The rows of the feed stay until the sweep removes them, because they may be many. */
 export function* renewHistory(announced: readonly AnnouncedChange[]): Work<undefined> {
-  yield* change(lockBuckets)
+  yield* write(lockBuckets)
   for (const { bucketId, number } of announced)
-    yield* change('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', bucketId, number)
-  yield* change(raise)
-  yield* change('UPDATE buckets SET changes_start = revision, renewed = revision WHERE id > 0')
-  yield* change('UPDATE webhooks SET position = NULL, pending = NULL')
+    yield* write('UPDATE buckets SET revision = $2 WHERE id = $1 AND revision < $2', bucketId, number)
+  yield* write(raise)
+  yield* write('UPDATE buckets SET changes_start = revision, renewed = revision WHERE id > 0')
+  yield* write('UPDATE webhooks SET position = NULL, pending = NULL')
 }
 
 /** Whether the bucket has had this revision in the present history. True if the feed does not reach back to it. */
@@ -194,4 +194,4 @@ export function* hasHadRevision(bucketId: BucketId, revision: number): Query<boo
 
 export const reads = { hasHadRevision }
 
-export const changes = changesOf({ settleHistory, renewHistory })
+export const writes = writesOf({ checkHistory, renewHistory })

@@ -1,12 +1,11 @@
 import { type Actor, service } from '../../../core/token-rules.ts'
 import { keptDeliveries, type WebhookId, type WebhookState } from '../../../core/webhook-rules.ts'
-import { auditedChangesOf, changesOf } from '../declarations.ts'
+import { auditedWritesOf, writesOf } from '../declarations.ts'
 import { itemChangeKinds } from '../items/item-changes.ts'
 import type { BucketId } from '../records.ts'
 import {
   all,
   bucketIdOf,
-  change,
   databaseTime,
   type EngineName,
   eachEngine,
@@ -20,6 +19,7 @@ import {
   textOrNull,
   type Work,
   webhookIdOf,
+  write,
 } from '../statements.ts'
 import {
   findWebhook,
@@ -201,13 +201,13 @@ export const dueWebhooks = (
 
 /** Takes the lease of a webhook for some milliseconds. Null if another owner has it, or if the webhook is not switched on. */
 export function* claimWebhook(id: WebhookId, owner: string, lifetime: number): Work<WebhookReader | null> {
-  const claimed = yield* change(claim, id, owner, lifetime)
+  const claimed = yield* write(claim, id, owner, lifetime)
   return claimed === 1 ? yield* findWebhook(id) : null
 }
 
 /** Ends all leases of an owner. */
 export function* releaseWebhooks(owner: string): Work<undefined> {
-  yield* change('UPDATE webhooks SET owner = NULL, owned_until = NULL WHERE owner = $1', owner)
+  yield* write('UPDATE webhooks SET owner = NULL, owned_until = NULL WHERE owner = $1', owner)
 }
 
 /**
@@ -220,14 +220,14 @@ export function* recordAttempt(
 ): Work<boolean> {
   const isOwned = `id = $1 AND owner = $2 AND state = ${stateOn} AND position IS NOT DISTINCT FROM $3::int8`
   if ('position' in outcome) {
-    const moved = yield* change(
+    const moved = yield* write(
       `UPDATE webhooks SET position = $4, ${noFailures} WHERE ${isOwned}`,
       ...[id, owner, from, outcome.position],
     )
     if (moved !== 1) return false
   } else {
     const { failedAt, failingFor, pending, nextAttempt, state } = outcome
-    const failed = yield* change(
+    const failed = yield* write(
       `UPDATE webhooks SET pending = $4, failing_since = coalesce(failing_since, $5), failures = failures + 1,
         attempted_at = $5, next_attempt = $6, state = $7, failing_for = $8 WHERE ${isOwned}`,
       ...[id, owner, from, pending, failedAt, nextAttempt, stateNumber(state), failingFor],
@@ -250,7 +250,7 @@ export function* recordManualDelivery(id: WebhookId, delivery: WebhookDelivery):
   const isFound = yield* first(() => true, 'SELECT 1 FROM webhooks WHERE id = $1 FOR UPDATE', id)
   if (isFound === null) return null
   if (delivery.reason === null)
-    yield* change('UPDATE webhooks SET next_attempt = NULL WHERE id = $1 AND next_attempt IS NOT NULL', id)
+    yield* write('UPDATE webhooks SET next_attempt = NULL WHERE id = $1 AND next_attempt IS NOT NULL', id)
   return yield* storeDelivery(id, delivery)
 }
 
@@ -264,13 +264,13 @@ function* storeDelivery(id: WebhookId, delivery: WebhookDelivery): Work<number |
   if (numbers === null) return null
   const { webhook, number } = numbers
   const { messageId, type, time, duration, changes, range, status, reason, response, isManual } = delivery
-  yield* change(
+  yield* write(
     `INSERT INTO webhook_deliveries (webhook, number, ${deliveryColumns})
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     ...[webhook, number, messageId, type, time, duration, changes, range?.first ?? null, range?.last ?? null],
     ...[status, reason, response, Number(isManual)],
   )
-  yield* change(
+  yield* write(
     'DELETE FROM webhook_deliveries WHERE webhook = $1 AND number <= $2',
     ...[webhook, number - keptDeliveries],
   )
@@ -279,7 +279,7 @@ function* storeDelivery(id: WebhookId, delivery: WebhookDelivery): Work<number |
 
 export const reads = { listWebhookDeliveries, listWebhookBuckets, dueWebhooks }
 
-export const changes = {
-  ...changesOf({ claimWebhook, releaseWebhooks, recordManualDelivery }),
-  ...auditedChangesOf({ recordAttempt }),
+export const writes = {
+  ...writesOf({ claimWebhook, releaseWebhooks, recordManualDelivery }),
+  ...auditedWritesOf({ recordAttempt }),
 }

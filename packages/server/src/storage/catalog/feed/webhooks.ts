@@ -9,12 +9,11 @@ import {
 } from '../../../core/webhook-rules.ts'
 import type { AuditAction, AuditEvent } from '../audit/audit-events.ts'
 import { isNotDeleted } from '../buckets.ts'
-import { auditedChangesOf } from '../declarations.ts'
+import { auditedWritesOf } from '../declarations.ts'
 import type { BucketId } from '../records.ts'
 import {
   all,
   bucketIdOf,
-  change,
   first,
   integer,
   integerOrNull,
@@ -26,6 +25,7 @@ import {
   textOrNull,
   type Work,
   webhookIdOf,
+  write,
 } from '../statements.ts'
 import { readChanges } from './feed.ts'
 
@@ -154,7 +154,7 @@ export function* addWebhook(
       `The bucket has ${maxWebhooks} webhooks, which is the limit. Delete one of them.`,
       { members: { maximum: maxWebhooks } },
     )
-  yield* change(
+  yield* write(
     `INSERT INTO webhooks (id, bucket_id, url, kinds, batch, secret, created_at, position, state)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ${stateOn})`,
     ...[id, bucketId, url, kinds.join(' '), batch, secret, createdAt, end?.next ?? null],
@@ -180,13 +180,13 @@ export function* setWebhook(
   const webhook = yield* hold(bucketId, id)
   if (webhook === null) return false
   const assign = (column: string, value: SqlValue) =>
-    change(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, value, id)
+    write(`UPDATE webhooks SET ${column} = $1 WHERE id = $2`, value, id)
   if (url !== undefined) yield* assign('url', url)
   if (kinds !== undefined) yield* assign('kinds', kinds.join(' '))
   if (batch !== undefined) yield* assign('batch', batch)
   if (state !== undefined) yield* assign('state', stateNumber(state))
   // The next attempt has the new settings, also while the present ones wait after a failure.
-  if (state !== 'off') yield* change(`UPDATE webhooks SET ${noFailures} WHERE id = $1`, id)
+  if (state !== 'off') yield* write(`UPDATE webhooks SET ${noFailures} WHERE id = $1`, id)
   const detail = {
     ...(kinds && { kinds }),
     ...(batch !== undefined && { batch }),
@@ -208,7 +208,7 @@ export function* rotateWebhookSecret(
 ): Work<boolean> {
   const webhook = yield* hold(bucketId, id)
   if (webhook === null) return false
-  yield* change(
+  yield* write(
     'UPDATE webhooks SET earlier_secret = secret, earlier_until = $1, secret = $2 WHERE id = $3',
     ...[replacedUntil, secret, id],
   )
@@ -222,11 +222,11 @@ export function* rotateWebhookSecret(
 export function* removeWebhook(bucketId: BucketId, id: WebhookId, by?: Actor): Work<boolean> {
   const webhook = yield* hold(bucketId, id)
   if (webhook === null) return false
-  yield* change(
+  yield* write(
     'DELETE FROM webhook_deliveries WHERE webhook = (SELECT number FROM webhooks WHERE id = $1)',
     id,
   )
-  yield* change('DELETE FROM webhooks WHERE id = $1', id)
+  yield* write('DELETE FROM webhooks WHERE id = $1', id)
   yield* record(by, (by) => webhookEvent('webhook-delete', webhook, by, {}))
   return true
 }
@@ -247,10 +247,10 @@ export const listTransferredWebhooks = (): Query<TransferredWebhook[]> =>
 
 /** Replaces all webhooks. */
 export function* replaceWebhooks(webhooks: readonly TransferredWebhook[]): Work<void> {
-  yield* change('DELETE FROM webhook_deliveries')
-  yield* change('DELETE FROM webhooks')
+  yield* write('DELETE FROM webhook_deliveries')
+  yield* write('DELETE FROM webhooks')
   for (const { id, bucketId, url, kinds, batch, state, createdAt, ...secrets } of webhooks)
-    yield* change(
+    yield* write(
       `INSERT INTO webhooks (id, bucket_id, url, kinds, batch, state, created_at, secret, earlier_secret, earlier_until)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
       ...[id, bucketId, url, kinds.join(' '), batch, stateNumber(state), createdAt],
@@ -282,4 +282,4 @@ export const webhookEvent = (
 
 export const reads = { listWebhooks, findWebhook }
 
-export const changes = auditedChangesOf({ addWebhook, setWebhook, rotateWebhookSecret, removeWebhook })
+export const writes = auditedWritesOf({ addWebhook, setWebhook, rotateWebhookSecret, removeWebhook })

@@ -3,7 +3,6 @@ import type { BucketId } from '../records.ts'
 import {
   all,
   bytes,
-  change,
   type EngineName,
   eachEngine,
   first,
@@ -13,6 +12,7 @@ import {
   type Row,
   text,
   type Work,
+  write,
 } from '../statements.ts'
 
 // Expired items stay in the rows of their bucket until they are removed, and reads leave them out. Where many expire at once, a read would pass by each
@@ -98,7 +98,7 @@ function* countExpired(id: BucketId, now: number): Work<number> {
   const last = rows.at(-1)
   if (last === undefined) return 0
   yield* changeCounts(id, rows, 1)
-  yield* change(
+  yield* write(
     'UPDATE buckets SET counted_expiry = $2, counted_seq = $3 WHERE id = $1',
     id,
     last.expiry,
@@ -138,10 +138,10 @@ function counterChanges(rows: readonly ExpiringRow[], sign: 1 | -1): number[][] 
 /** Adds rows to the counts of a bucket, or removes them. */
 function* changeCounts(id: BucketId, rows: readonly ExpiringRow[], sign: 1 | -1): Work<Amount> {
   const changes = JSON.stringify(counterChanges(rows, sign))
-  yield* change(counterChange, id, changes)
-  if (sign < 0) yield* change(emptyCounters, id, changes)
+  yield* write(counterChange, id, changes)
+  if (sign < 0) yield* write(emptyCounters, id, changes)
   const amount = { items: rows.length, bytes: rows.reduce((sum, { size }) => sum + size, 0) }
-  yield* change(
+  yield* write(
     'UPDATE buckets SET counted_items = counted_items + $2, counted_bytes = counted_bytes + $3 WHERE id = $1',
     ...[id, sign * amount.items, sign * amount.bytes],
   )
@@ -186,8 +186,8 @@ export function* enterCounts(id: BucketId, expiries: readonly (number | null | u
 }
 
 export function* resetCounts(id: BucketId): Work<void> {
-  yield* change('DELETE FROM expired_counts WHERE bucket_id = $1', id)
-  yield* change(
+  yield* write('DELETE FROM expired_counts WHERE bucket_id = $1', id)
+  yield* write(
     `UPDATE buckets SET counted_expiry = -1, counted_seq = -1, counted_items = 0, counted_bytes = 0
     WHERE id = $1 AND (counted_expiry <> -1 OR counted_items <> 0 OR counted_bytes <> 0)`,
     id,

@@ -2,7 +2,7 @@ import type { ItemId } from '../../../core/ids.ts'
 import type { AuditAction } from '../audit/audit-events.ts'
 import { raisedRevision } from '../buckets.ts'
 import type { BucketId } from '../records.ts'
-import { change, eachEngine, type Work } from '../statements.ts'
+import { eachEngine, type Work, write } from '../statements.ts'
 
 // How changes of items are written to the feed (feed/feed.ts). Additions are written by the engines, because they are hot.
 
@@ -59,6 +59,6 @@ export function* recordChanges(
   ids: readonly ItemId[],
 ): Work<undefined> {
   if (ids.length === 0) return
-  yield* change(raise, bucketId, ids.length)
-  yield* change(insertion, bucketId, itemChangeKinds[kind], ids, Date.now())
+  yield* write(raise, bucketId, ids.length)
+  yield* write(insertion, bucketId, itemChangeKinds[kind], ids, Date.now())
 }

@@ -3,7 +3,6 @@ import { nameKey, nameLine, nameSlot, namesPerRow } from '../../../core/names.ts
 import type { BucketId } from '../records.ts'
 import {
   all,
-  change,
   eachEngine,
   first,
   integer,
@@ -11,6 +10,7 @@ import {
   text,
   textOrNull,
   type Work,
+  write,
 } from '../statements.ts'
 import { markEdited } from './item-changes.ts'
 
@@ -19,7 +19,7 @@ const writeRow = `INSERT INTO item_names (bucket_id, slot, names) VALUES ($1, $2
 const removeRow = 'DELETE FROM item_names WHERE bucket_id = $1 AND slot = $2'
 
 const setRow = (bucketId: BucketId, slot: number, names: string | null): Work<number> =>
-  names === null ? change(removeRow, bucketId, slot) : change(writeRow, bucketId, slot, names)
+  names === null ? write(removeRow, bucketId, slot) : write(writeRow, bucketId, slot, names)
 
 /** Writes the rows with the names of these items of a bucket again, in the transaction that has renamed or restored the items. */
 export function* refreshNames(bucketId: BucketId, ids: readonly ItemId[]): Work<void> {
@@ -122,7 +122,7 @@ export function* correctNames(bucketId: BucketId): Work<number> {
   for (let from = 0; from * namesPerRow < nextSeq; from += rowsPerStep) {
     const { rows, keys } = yield* findWrong(bucketId, nextSeq, from)
     for (const [slot, names] of rows) yield* setRow(bucketId, slot, names)
-    for (const [seq, key] of keys) yield* change(writeKey, bucketId, seq, key)
+    for (const [seq, key] of keys) yield* write(writeKey, bucketId, seq, key)
     wrong += rows.size + keys.size
   }
   return wrong

@@ -6,7 +6,7 @@ import type { ItemOrder } from '../../../core/queries.ts'
 import type { Actor } from '../../../core/token-rules.ts'
 import { countLimited } from '../access/token-limits.ts'
 import { addedBy } from '../audit/audit-events.ts'
-import { auditedChangesOf, changesOf, ofBucket } from '../declarations.ts'
+import { auditedWritesOf, ofBucket, writesOf } from '../declarations.ts'
 import type {
   AddedItem,
   BucketId,
@@ -31,7 +31,6 @@ import type {
 import {
   all,
   bytes,
-  change,
   eachEngine,
   first,
   formatLabels,
@@ -40,6 +39,7 @@ import {
   record,
   text,
   type Work,
+  write,
 } from '../statements.ts'
 import { markEdited, recordChanges } from './item-changes.ts'
 import { columnOf, editedMembers, type ItemMember } from './item-columns.ts'
@@ -65,7 +65,7 @@ export interface ItemReads {
   item(id: ItemId): Item | null
 
   /**
-   * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Reflects every change that
+   * For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Reflects every write that
    * was committed before the call.
    */
   servability(ids: readonly ItemId[]): readonly Servability[]
@@ -102,7 +102,7 @@ export function* editItem(
   const changed = changedTexts(item, edited)
   if (changed.length === 0) return item
   const { filename, size } = edited
-  yield* change(
+  yield* write(
     editUpdate,
     ...[id, bucketId, changed.includes('filename') ? 1 : null, nameKey(nameLine(filename))],
     ...editedMembers.map((member) => storedValue(edited, member)),
@@ -151,7 +151,7 @@ export function* labelItems(
   if (full.length > 0) return { ids: [], full }
   const changed = edits.filter(({ row, labels }) => formatLabels(row.labels) !== formatLabels(labels))
   for (const [labels, rows] of Map.groupBy(changed, (edit) => formatLabels(edit.labels)))
-    yield* change(
+    yield* write(
       labelsUpdate,
       bucketId,
       rows.map(({ row }) => row.seq),
@@ -196,7 +196,7 @@ export function* setPreview(
   id: ItemId,
   { thumbhash, duration, width, height, isCorrection = false }: NewPreview,
 ): Work<undefined> {
-  const changes = yield* change(
+  const changes = yield* write(
     previewUpdate,
     ...[thumbhash, duration, width, height, id, bucketId, isCorrection ? 1 : 0],
   )
@@ -277,7 +277,7 @@ export function* storeRequest(
   { tokenId, key, fingerprint, bytes = null, expiresAt }: Omit<IdempotentRequest, 'now'>,
   items: readonly NewItem[],
 ): Work<void> {
-  yield* change(
+  yield* write(
     `INSERT INTO keyed_requests (token_id, bucket_id, key, fingerprint, items, bytes, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (token_id, bucket_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, items = excluded.items,
       bytes = excluded.bytes, expires_at = excluded.expires_at`,
@@ -287,7 +287,7 @@ export function* storeRequest(
 
 /** Removes the records of requests that expired at `now` or before; returns how many. */
 export const forgetRequests = (now: number): Work<number> =>
-  change(
+  write(
     `DELETE FROM keyed_requests WHERE (token_id, bucket_id, key) IN
       (SELECT token_id, bucket_id, key FROM keyed_requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`,
     ...[now, requestsPerStep],
@@ -300,8 +300,8 @@ export const reads = { findRepeated, findKeyed }
 
 const ofItems = { locks: ofBucket, changesItems: true }
 
-export const changes = {
-  ...auditedChangesOf({ addItems, addLimitedItems, addItemsOnce, editItem, labelItems }, ofItems),
-  ...changesOf({ setPreview }, ofItems),
-  ...changesOf({ forgetRequests }),
+export const writes = {
+  ...auditedWritesOf({ addItems, addLimitedItems, addItemsOnce, editItem, labelItems }, ofItems),
+  ...writesOf({ setPreview }, ofItems),
+  ...writesOf({ forgetRequests }),
 }

@@ -2,7 +2,6 @@ import type { Labels } from '../../../core/item-labels.ts'
 import type { BucketId, LabelKey } from '../records.ts'
 import {
   all,
-  change,
   type EngineName,
   eachEngine,
   first,
@@ -12,6 +11,7 @@ import {
   type Row,
   text,
   type Work,
+  write,
 } from '../statements.ts'
 import { kindExpression, kindNumberOf } from './item-kinds.ts'
 
@@ -99,7 +99,7 @@ export function* indexRows(bucketId: BucketId, rows: readonly LabelledRow[]): Wo
       ON CONFLICT (bucket_id, key, value) DO UPDATE SET items = labels.items + excluded.items RETURNING id`,
       ...[bucketId, ...pairOf(label), labelled.length],
     )
-    yield* change(insertion, bucketId, id, placesOf(labelled))
+    yield* write(insertion, bucketId, id, placesOf(labelled))
   }
 }
 
@@ -114,9 +114,9 @@ export function* unindexRows(bucketId: BucketId, rows: readonly LabelledRow[]): 
     // A wrong index is corrected by fsck. It must not keep items from being removed.
     if (found === null) continue
     const left = found.items - labelled.length
-    if (left > 0) yield* change('UPDATE labels SET items = $2 WHERE id = $1', found.id, left)
-    else yield* change('DELETE FROM labels WHERE id = $1', found.id)
-    yield* change(removal, bucketId, found.id, placesOf(labelled))
+    if (left > 0) yield* write('UPDATE labels SET items = $2 WHERE id = $1', found.id, left)
+    else yield* write('DELETE FROM labels WHERE id = $1', found.id)
+    yield* write(removal, bucketId, found.id, placesOf(labelled))
   }
 }
 
@@ -187,9 +187,9 @@ const newRows = eachEngine(
 /** Builds the index of a bucket from its items. */
 export function* rebuildLabels(bucketId: BucketId): Work<void> {
   for (const table of ['labels', 'item_labels'])
-    yield* change(`DELETE FROM ${table} WHERE bucket_id = $1`, bucketId)
-  yield* change(newLabels, bucketId)
-  yield* change(newRows, bucketId)
+    yield* write(`DELETE FROM ${table} WHERE bucket_id = $1`, bucketId)
+  yield* write(newLabels, bucketId)
+  yield* write(newRows, bucketId)
 }
 
 /** The keys of a bucket in their order from one of them, without reading all of their values. */

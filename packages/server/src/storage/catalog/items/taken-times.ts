@@ -1,16 +1,16 @@
 import type { ItemId } from '../../../core/ids.ts'
-import { changesOf, ofBucket } from '../declarations.ts'
+import { ofBucket, writesOf } from '../declarations.ts'
 import type { BucketId } from '../records.ts'
 import {
   all,
   bucketIdOf,
-  change,
   eachEngine,
   first,
   integer,
   itemIdOf,
   type Query,
   type Work,
+  write,
 } from '../statements.ts'
 import { markEdited, recordChanges } from './item-changes.ts'
 import { isTakenUnread } from './item-kinds.ts'
@@ -61,7 +61,7 @@ export function* setTaken(bucketId: BucketId, id: ItemId, taken: TakenAt | null)
     Math.abs(bucketId),
   )
   const kept = removal === 1 ? null : taken
-  const changes = yield* change(
+  const changes = yield* write(
     update,
     ...[id, bucketId, kept?.time ?? null, kept?.offset ?? null, kept === null ? 1 : null],
   )
@@ -73,4 +73,4 @@ export function* setTaken(bucketId: BucketId, id: ItemId, taken: TakenAt | null)
 
 export const reads = { listUnreadTaken }
 
-export const changes = changesOf({ setTaken }, { locks: ofBucket, changesItems: true })
+export const writes = writesOf({ setTaken }, { locks: ofBucket, changesItems: true })

@@ -13,12 +13,11 @@ import {
   tooManyExpired,
   trashColumns,
 } from '../buckets.ts'
-import { auditedChangesOf, ofBucket } from '../declarations.ts'
+import { auditedWritesOf, ofBucket } from '../declarations.ts'
 import type { BucketId, BucketWithTrash, RemovedItems, TrashedItem, TrashedItems } from '../records.ts'
 import {
   all,
   bucketIdOf,
-  change,
   type EngineName,
   eachEngine,
   first,
@@ -30,12 +29,13 @@ import {
   selectColumns,
   textOrNull,
   type Work,
+  write,
 } from '../statements.ts'
 import { countRest, type ExpiredRest } from './expired-items.ts'
 import { changeKindOf, recordChanges } from './item-changes.ts'
 import { itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
 
-/** The maximum number of expired items that one change removes. Other changes wait for it. */
+/** The maximum number of expired items that one write removes. Other writes wait for it. */
 export const expiryLimit = 100
 
 // Deleted items that can be restored are in another bucket, the trash. Its id is the id of their bucket with a minus sign. So statements
@@ -154,7 +154,7 @@ const expiryRefresh = eachEngine((engine) => {
 
 /** Records when the next item of the bucket or its trash expires. Call it after items that expire were added, restored or removed. */
 export function* refreshExpiry(bucketId: BucketId): Work<void> {
-  yield* change(expiryRefresh, bucketId)
+  yield* write(expiryRefresh, bucketId)
 }
 
 /** A change of items that is recorded. */
@@ -169,7 +169,7 @@ interface RecordedChange {
 const readFile = (row: Row) =>
   [itemIdOf(row, 0), { name: textOrNull(row, 1), size: integer(row, 2) }] as const
 
-/** Removes or restores items, and records which of them have changed, in the feed, and in the audit log if the change has an actor. */
+/** Removes or restores items, and records which of them have changed, in the feed, and in the audit log if the write has an actor. */
 function* recorded<Changed extends Pick<RemovedItems, 'ids'>>(
   { action, bucketId, ids, by }: RecordedChange,
   make: Work<Changed>,
@@ -267,7 +267,7 @@ export const reads = {
   ...{ findBucketWithTrash, listTrash, expiringTrashes, expiredTrash, expiringBuckets },
 }
 
-export const changes = auditedChangesOf(
+export const writes = auditedWritesOf(
   { removeItems, restoreItems, purgeItems, expireItems },
   { locks: ofBucket, changesItems: true },
 )

@@ -368,7 +368,7 @@ const transactionIdleTimeout = 30_000
 
 /**
  * Begins a transaction that can write. The settings are of the transaction, because behind a connection pooler a connection has
- * none. On a replica the first change fails (25006); READ WRITE here would fail with 0A000, which says less. A commit is durable
+ * none. On a replica the first write fails (25006); READ WRITE here would fail with 0A000, which says less. A commit is durable
  * whatever the database's default is.
  */
 const begin = `BEGIN ISOLATION LEVEL READ COMMITTED;

@@ -234,7 +234,7 @@ BEGIN
 END $$;
 
 -- Where the database is: a copy has another value, a replica the same. Empty if the server does not tell it.
-CREATE FUNCTION catalog_place() RETURNS text
+CREATE FUNCTION catalog_location() RETURNS text
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT concat_ws('/', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()),

@@ -19,7 +19,7 @@ const types = 'int8 int4 int8 text text int8 text int4 text text text text'.spli
 const insertion = `INSERT INTO audit_events (${eventColumns})
   SELECT * FROM unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})`
 
-/** Stores events of the audit log, in the transaction of the change that they describe. Sends the statement before it returns. */
+/** Stores events of the audit log, in the transaction of the write that they describe. Sends the statement before it returns. */
 export async function recordEvents(session: Session, events: readonly AuditEvent[]): Promise<void> {
   if (events.length === 0) return
   const time = Date.now()

@@ -75,7 +75,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const engine: CatalogEngine = {
     epoch,
     bell,
-    place: async () => text((await run('SELECT catalog_place()'))[0] ?? [''], 0) || null,
+    location: async () => text((await run('SELECT catalog_location()'))[0] ?? [''], 0) || null,
     query: (query) => runQuery(run, query),
     apply,
     pendingCount: writer.pendingCount,
@@ -101,7 +101,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     },
   }
   const catalog = await createCatalogFor(engine, options)
-  if (options.role === 'server') onOpened = settlesAfterward(catalog, () => isClosed)
+  if (options.role === 'server') onOpened = checksAfterward(catalog, () => isClosed)
   return catalog
 }
 
@@ -113,15 +113,15 @@ async function readOpened(connections: Parameters<typeof requireNoTransfer>[0]):
 }
 
 /** Milliseconds from the opening of connections to a comparison, and between attempts that fail. */
-const settleDelay = 100
-const settleInterval = 1_000
+const checkDelay = 100
+const checkInterval = 1_000
 
 /**
  * Returns a function to be called after the opening of a connection. It compares soon whether the database has all changes that this process has announced
  * others of: a replica that has become the primary may lack the last ones.
  */
-function settlesAfterward(
-  catalog: Pick<Catalog, 'settleHistory' | 'announcedChanges'>,
+function checksAfterward(
+  catalog: Pick<Catalog, 'checkHistory' | 'announcedChanges'>,
   isClosed: () => boolean,
 ): () => void {
   let timer: NodeJS.Timeout | null = null
@@ -129,11 +129,11 @@ function settlesAfterward(
     if (isClosed()) return
     timer ??= setTimeout(() => {
       timer = null
-      catalog.settleHistory(catalog.announcedChanges()).catch(() => plan(settleInterval))
+      catalog.checkHistory(catalog.announcedChanges()).catch(() => plan(checkInterval))
     }, delay)
     timer.unref()
   }
-  return () => plan(settleDelay)
+  return () => plan(checkDelay)
 }
 
 /** The reads that requests wait for. Those that are requested at the same time share a round trip. */

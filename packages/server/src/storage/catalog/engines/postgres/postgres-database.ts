@@ -345,7 +345,7 @@ export async function openPostgresInspection(url: string): Promise<CatalogInspec
           await session.execute('COMMIT')
         }
       }),
-    change: (work) => runTransaction(connections, (session) => runWork(session, work()), 0),
+    write: (work) => runTransaction(connections, (session) => runWork(session, work()), 0),
     // PostgreSQL has tools of its own for its files: checksums, pg_amcheck.
     damage: async () => ({ details: [], rows: [], bytes: [] }),
     close: connections.close,

@@ -54,18 +54,18 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
   const connections = await openDatabaseForTransfer(url, { readers: 1, writers: 1 }, mark)
   const engine = engineOf(connections)
 
-  const change = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
+  const write = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
     runTransaction(connections, work, 0)
 
-  await change((session) => session.execute(mark)).catch(async (error: unknown) => {
+  await write((session) => session.execute(mark)).catch(async (error: unknown) => {
     await connections.close()
     throw error
   })
 
   return createTarget(engine, {
     isUnfinished: async () => (await engine.query(readMeta(transferKey))) !== null,
-    addItems: (items) => change((session) => insertItems(session, items)),
-    addEvents: (events) => change((session) => insertEvents(session, events)),
+    addItems: (items) => write((session) => insertItems(session, items)),
+    addEvents: (events) => write((session) => insertEvents(session, events)),
   })
 }
 
@@ -88,7 +88,7 @@ function engineOf(connections: Connections): TransferEngine {
   return {
     name: 'postgres',
     query: (query) => runQuery(run, query),
-    change: (work) => runTransaction(connections, (session) => runWork(session, work()), 0),
+    write: (work) => runTransaction(connections, (session) => runWork(session, work()), 0),
     close: connections.close,
   }
 }

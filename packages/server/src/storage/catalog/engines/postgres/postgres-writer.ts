@@ -4,13 +4,13 @@ import { Fault } from '../../../../core/faults.ts'
 import {
   addsItems,
   bucketKeyOf,
-  type Change,
-  type ChangeKind,
   groupAddedItems,
   hasAddedItems,
   isKind,
   joinItems,
   type Output,
+  type Write,
+  type WriteKind,
 } from '../../nouns.ts'
 import { integer } from '../../statements.ts'
 import {
@@ -21,34 +21,34 @@ import {
   TransactionFailed,
 } from './connections.ts'
 import {
-  applyChange,
+  applyWrite,
   bucketKeysOf,
   groupByBucket,
   lockBuckets,
   sendItems,
   type Transaction,
-} from './postgres-changes.ts'
+} from './postgres-writes.ts'
 import { asFault, isConflict, isDead, isUnprepared, type Session, sqlState } from './session.ts'
 
-/** The largest batch: changes, and bytes of contents. */
+/** The largest batch: writes, and bytes of contents. */
 const batchChanges = 256
 const batchBytes = 8 * 1024 * 1024
-/** Milliseconds that a change waits before its transaction begins. */
+/** Milliseconds that a write waits before its transaction begins. */
 const queueTimeout = 15_000
 const expiryInterval = 1_000
 const sweepInterval = 120_000
 
-/** Applies changes durably: a promise resolves once its change is committed. */
+/** Applies writes durably: a promise resolves once its write is committed. */
 interface Writer {
-  apply<K extends ChangeKind>(change: Change<K>): Promise<Output<K>>
+  apply<K extends WriteKind>(write: Write<K>): Promise<Output<K>>
   /** Changes that are queued or in progress. */
   pendingCount(): number
-  /** Finishes the pending changes. */
+  /** Finishes the pending writes. */
   close(): Promise<void>
 }
 
 interface Pending {
-  readonly change: Change
+  readonly write: Write
   readonly since: number
   readonly settle: (outcome: Outcome) => void
 }
@@ -61,7 +61,7 @@ interface Lane {
 
 /**
  * Additions and removals of one bucket's items use the same lane, so that the bucket's row is locked once for many of them. Other
- * changes use the first lane. `onCommit` receives the seconds of each transaction.
+ * writes use the first lane. `onCommit` receives the seconds of each transaction.
  */
 export function openWriter(
   connections: Connections,
@@ -73,23 +73,23 @@ export function openWriter(
   let isClosed = false
 
   async function run(lane: Lane): Promise<void> {
-    // After all changes of this iteration of the event loop.
+    // After all writes of this iteration of the event loop.
     await new Promise((resolve) => setImmediate(resolve))
     while (lane.pending.length > 0) {
       const batch = takeBatch(lane)
       const start = performance.now()
       const outcomes = await commitBatch(
         connections,
-        batch.map(({ change }) => change),
+        batch.map(({ write }) => write),
       )
       onCommit((performance.now() - start) / 1000)
       for (const [index, { settle }] of batch.entries())
-        settle(outcomes[index] ?? { error: new RangeError('a change of this batch has no outcome') })
+        settle(outcomes[index] ?? { error: new RangeError('a write of this batch has no outcome') })
     }
     lane.running = null
   }
 
-  /** Rejects changes that have waited too long, for example while the database cannot be reached. None of them was sent. */
+  /** Rejects writes that have waited too long, for example while the database cannot be reached. None of them was sent. */
   function expire(): void {
     const oldest = performance.now() - queueTimeout
     for (const lane of lanes) {
@@ -113,13 +113,13 @@ export function openWriter(
   expiry.unref()
 
   return {
-    apply: <K extends ChangeKind>(change: Change<K>) =>
+    apply: <K extends WriteKind>(write: Write<K>) =>
       new Promise<Output<K>>((resolve, reject) => {
         if (isClosed) throw new Error('the catalog is closed')
         pendingCount += 1
-        const lane = lanes[laneOf(change) % lanes.length] ?? { pending: [], running: null }
+        const lane = lanes[laneOf(write) % lanes.length] ?? { pending: [], running: null }
         lane.pending.push({
-          change,
+          write,
           since: performance.now(),
           settle(outcome) {
             pendingCount -= 1
@@ -140,31 +140,31 @@ export function openWriter(
 }
 
 /** Changes whose bucket is not known by its id use the first lane. */
-function laneOf(change: Change): number {
-  const key = bucketKeyOf(change)
+function laneOf(write: Write): number {
+  const key = bucketKeyOf(write)
   return key !== null && 'bucketId' in key ? key.bucketId : 0
 }
 
 function takeBatch(lane: Lane): Pending[] {
   let bytes = 0
   let count = 0
-  for (const { change } of lane.pending) {
-    bytes += sizeOf(change)
-    if (count > 0 && (count === batchChanges || bytes > batchBytes || isAlone(change))) break
+  for (const { write } of lane.pending) {
+    bytes += sizeOf(write)
+    if (count > 0 && (count === batchChanges || bytes > batchBytes || isAlone(write))) break
     count += 1
-    if (isAlone(change)) break
+    if (isAlone(write)) break
   }
   return lane.pending.splice(0, count)
 }
 
-/** Such a change locks a table, which could cause a deadlock in a transaction that has locked buckets. */
-const isAlone = ({ kind }: Change): boolean => kind === 'retireIntents' || kind === 'settle'
+/** Such a write locks a table, which could cause a deadlock in a transaction that has locked buckets. */
+const isAlone = ({ kind }: Write): boolean => kind === 'retireIntents' || kind === 'awaitEarlierWrites'
 
-function sizeOf(change: Change): number {
-  if (isKind(change, 'storeParts')) return change.input[1].piece.byteLength
-  if (isKind(change, 'finishUpload')) return change.input[1].bytes?.byteLength ?? 0
-  if (!hasAddedItems(change)) return 0
-  return change.input[1].reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0)
+function sizeOf(write: Write): number {
+  if (isKind(write, 'storeParts')) return write.input[1].piece.byteLength
+  if (isKind(write, 'finishUpload')) return write.input[1].bytes?.byteLength ?? 0
+  if (!hasAddedItems(write)) return 0
+  return write.input[1].reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0)
 }
 
 export type Outcome = { readonly output: Output } | { readonly error: unknown }
@@ -174,21 +174,21 @@ const attempts = 4
 /** Milliseconds. A batch that waited too long for a lock is divided by bucket. The lock timeout of each of these batches. */
 const shortLockTimeout = 500
 
-/** The transaction of a group without a savepoint failed because of this change, and was rolled back. */
+/** The transaction of a group without a savepoint failed because of this write, and was rolled back. */
 class GroupFailed extends Error {
   override readonly name = 'GroupFailed'
 }
 
 /**
- * Applies the changes in one transaction. If a change fails, only this change is rolled back. If the transaction fails, all its changes
- * fail. If a bucket stays locked, only the changes of this bucket fail. Resolves an ambiguous commit. Never throws.
+ * Applies the writes in one transaction. If a write fails, only this write is rolled back. If the transaction fails, all its writes
+ * fail. If a bucket stays locked, only the writes of this bucket fail. Resolves an ambiguous commit. Never throws.
  */
 export async function commitBatch(
   connections: Connections,
-  changes: readonly Change[],
+  writes: readonly Write[],
   timeout = lockTimeout,
 ): Promise<readonly Outcome[]> {
-  let groups = groupAddedItems(changes)
+  let groups = groupAddedItems(writes)
   for (let attempt = 1; ; attempt++) {
     const id = randomUUID()
     /** Set when the commit was sent. */
@@ -204,48 +204,48 @@ export async function commitBatch(
         try {
           if (await wasCommitted(connections, id)) return sent
         } catch (cause) {
-          return failAll(changes, unknownOutcome(cause))
+          return failAll(writes, unknownOutcome(cause))
         }
       }
       if (error instanceof GroupFailed) {
-        if (changes.length === 1) return failAll(changes, asFault(error.cause))
-        groups = changes.map((change) => [change])
-      } else if (sqlState(error) === '55P03') return commitEachBucket(connections, changes, error)
+        if (writes.length === 1) return failAll(writes, asFault(error.cause))
+        groups = writes.map((write) => [write])
+      } else if (sqlState(error) === '55P03') return commitEachBucket(connections, writes, error)
       else if (attempt === attempts || !(isConflict(error) || isDead(error)))
-        return failAll(changes, asFault(error))
+        return failAll(writes, asFault(error))
     }
   }
 }
 
-/** Applies the changes in one transaction for each bucket, after one transaction for all buckets failed with `error`. */
+/** Applies the writes in one transaction for each bucket, after one transaction for all buckets failed with `error`. */
 async function commitEachBucket(
   connections: Connections,
-  changes: readonly Change[],
+  writes: readonly Write[],
   error: unknown,
 ): Promise<readonly Outcome[]> {
-  let parts: readonly Change[][]
+  let parts: readonly Write[][]
   try {
-    parts = await connections.read((session) => groupByBucket(session, changes))
+    parts = await connections.read((session) => groupByBucket(session, writes))
   } catch (cause) {
-    return failAll(changes, asFault(cause))
+    return failAll(writes, asFault(cause))
   }
-  const outcomes = new Map<Change, Outcome>()
+  const outcomes = new Map<Write, Outcome>()
   if (parts.length > 1)
     for (const part of parts) {
       const some = await commitBatch(connections, part, shortLockTimeout)
       for (const [index, outcome] of some.entries()) {
-        const change = part[index]
-        if (change) outcomes.set(change, outcome)
+        const write = part[index]
+        if (write) outcomes.set(write, outcome)
       }
     }
-  return changes.map((change) => outcomes.get(change) ?? { error: asFault(error) })
+  return writes.map((write) => outcomes.get(write) ?? { error: asFault(error) })
 }
 
-const failAll = (changes: readonly Change[], error: unknown): Outcome[] => changes.map(() => ({ error }))
+const failAll = (writes: readonly Write[], error: unknown): Outcome[] => writes.map(() => ({ error }))
 
 /** The code is not `catalog-unavailable`, because the operations remove the bytes of an upload that failed with that code. */
 const unknownOutcome = (cause: unknown): Fault =>
-  new Fault('overloaded', 'The database did not confirm this change: it may or may not be stored.', {
+  new Fault('overloaded', 'The database did not confirm this write: it may or may not be stored.', {
     cause: asFault(cause),
   })
 
@@ -256,7 +256,7 @@ const beginBatch = (id: string, timeout: number): string =>
 async function runBatch(
   session: Session,
   begin: string,
-  groups: readonly (readonly Change[])[],
+  groups: readonly (readonly Write[])[],
   onCommit: (outcomes: readonly Outcome[]) => void,
 ): Promise<readonly Outcome[]> {
   // Both are sent without waiting for the result of the first.
@@ -289,7 +289,7 @@ async function runBatch(
 }
 
 /** Applies the only group of a transaction, which needs no savepoint. Throws GroupFailed. */
-async function applyAlone(transaction: Transaction, group: readonly Change[]): Promise<readonly Outcome[]> {
+async function applyAlone(transaction: Transaction, group: readonly Write[]): Promise<readonly Outcome[]> {
   try {
     return await applyGroup(transaction, group)
   } catch (error) {
@@ -298,10 +298,10 @@ async function applyAlone(transaction: Transaction, group: readonly Change[]): P
 }
 
 const failureOfGroup = (error: unknown): unknown =>
-  endsTransaction(error) ? error : new GroupFailed('a change failed', { cause: error })
+  endsTransaction(error) ? error : new GroupFailed('a write failed', { cause: error })
 
 /** Sends all statements of uploads to one bucket before it returns. Throws GroupFailed, and then has sent none. */
-function sendUploads(transaction: Transaction, uploads: readonly Change<'addItems'>[]): Promise<unknown> {
+function sendUploads(transaction: Transaction, uploads: readonly Write<'addItems'>[]): Promise<unknown> {
   try {
     const [first] = uploads
     return first === undefined
@@ -314,45 +314,45 @@ function sendUploads(transaction: Transaction, uploads: readonly Change<'addItem
 
 async function applyInSavepoint(
   transaction: Transaction,
-  group: readonly Change[],
+  group: readonly Write[],
 ): Promise<readonly Outcome[]> {
   const { session, buckets } = transaction
   const restore = buckets.save()
   try {
     const [, outcomes] = await Promise.all([
-      session.execute('SAVEPOINT change'),
+      session.execute('SAVEPOINT write'),
       applyGroup(transaction, group),
     ])
-    await session.execute('RELEASE change')
+    await session.execute('RELEASE write')
     return outcomes
   } catch (error) {
     if (endsTransaction(error)) throw error
-    await session.execute('ROLLBACK TO change; RELEASE change')
+    await session.execute('ROLLBACK TO write; RELEASE write')
     restore()
     if (group.length === 1) return [{ error: asFault(error) }]
     const outcomes: Outcome[] = []
-    for (const change of group) outcomes.push(...(await applyInSavepoint(transaction, [change])))
+    for (const write of group) outcomes.push(...(await applyInSavepoint(transaction, [write])))
     return outcomes
   }
 }
 
-/** Applies uploads to one bucket as one change, or a single change of another kind. */
-async function applyGroup(transaction: Transaction, group: readonly Change[]): Promise<readonly Outcome[]> {
+/** Applies uploads to one bucket as one write, or a single write of another kind. */
+async function applyGroup(transaction: Transaction, group: readonly Write[]): Promise<readonly Outcome[]> {
   const uploads = group.filter(addsItems)
   const [first, ...others] = uploads
   if (first && others.length > 0) {
-    const output = await applyChange(transaction, {
+    const output = await applyWrite(transaction, {
       ...first,
       input: [first.input[0], joinItems(uploads)],
     })
     return group.map(() => ({ output }))
   }
   const outcomes: Outcome[] = []
-  for (const change of group) outcomes.push({ output: await applyChange(transaction, change) })
+  for (const write of group) outcomes.push({ output: await applyWrite(transaction, write) })
   return outcomes
 }
 
-/** Such an error concerns the whole transaction, not only the change in which it occurred. */
+/** Such an error concerns the whole transaction, not only the write in which it occurred. */
 const endsTransaction = (error: unknown): boolean => isDead(error) || isConflict(error) || isUnprepared(error)
 
 /** Milliseconds. Ids of batches are stored for longer (sweepBatches). */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ClientBase, type CustomTypesConfig, DatabaseError, type QueryArrayResult } from 'pg'
 import { Fault } from '../../../../core/faults.ts'
-import type { EngineChanges, Query, Row, Sql, StatementResult, Work } from '../../statements.ts'
+import type { EngineSteps, Query, Row, Sql, StatementResult, Work } from '../../statements.ts'
 
 /** Milliseconds that the client waits for a result of a write. Above the timeouts of the server, so that those take effect first. */
 const resultTimeout = 45_000
@@ -11,7 +11,7 @@ export interface Session {
   /** Runs one statement with parameters. */
   run(statement: string, ...values: unknown[]): Promise<Row[]>
   /** Runs one statement with parameters; returns the number of rows it changed. */
-  change(statement: string, ...values: unknown[]): Promise<number>
+  write(statement: string, ...values: unknown[]): Promise<number>
   /** Runs statements without parameters, in one message. Returns the name of the last command as the server reports it. */
   execute(statements: string): Promise<string>
 }
@@ -55,7 +55,7 @@ export function openSession(
     async run(statement, ...values) {
       return (await send(statement, values)).rows
     },
-    async change(statement, ...values) {
+    async write(statement, ...values) {
       return (await send(statement, values)).rowCount ?? 0
     },
     async execute(statements) {
@@ -98,7 +98,7 @@ async function reporting<T>(
 const isResult = (value: unknown): value is { command: string } =>
   typeof value === 'object' && value !== null && 'command' in value && typeof value.command === 'string'
 
-const noResult: StatementResult = { rows: [], changes: 0 }
+const noResult: StatementResult = { rows: [], changedRows: 0 }
 
 /** Runs one statement with parameters. */
 export type Run = (statement: string, ...values: unknown[]) => Promise<readonly Row[]>
@@ -109,25 +109,25 @@ export async function runQuery<T>(run: Run, query: Query<T>): Promise<T> {
   while (!step.done) {
     const text = textOf(step.value.sql)
     const rows = text === null ? [] : await run(text, ...step.value.values)
-    step = query.next({ rows, changes: 0 })
+    step = query.next({ rows, changedRows: 0 })
   }
   return step.value
 }
 
 /** Runs a coroutine in a transaction. Only those of changes need `engine`. */
-export async function runWork<T>(session: Session, work: Work<T>, engine?: EngineChanges): Promise<T> {
+export async function runWork<T>(session: Session, work: Work<T>, engine?: EngineSteps): Promise<T> {
   let step = work.next()
   while (!step.done) {
     const { value } = step
     let result = noResult
     if (typeof value === 'function') {
-      if (engine === undefined) throw new TypeError('a step of a change has no engine')
+      if (engine === undefined) throw new TypeError('a step of a write has no engine')
       await value(engine)
     } else {
-      const { sql, values, isChange } = value
+      const { sql, values, isWrite } = value
       const text = textOf(sql)
-      if (text !== null && isChange) result = { rows: [], changes: await session.change(text, ...values) }
-      else if (text !== null) result = { rows: await session.run(text, ...values), changes: 0 }
+      if (text !== null && isWrite) result = { rows: [], changedRows: await session.write(text, ...values) }
+      else if (text !== null) result = { rows: await session.run(text, ...values), changedRows: 0 }
     }
     step = work.next(result)
   }

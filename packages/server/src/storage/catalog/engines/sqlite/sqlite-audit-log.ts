@@ -110,7 +110,7 @@ function prepareSelection(
   }
 }
 
-/** Stores events of the audit log; to be called within the transaction of the change that they describe. */
+/** Stores events of the audit log; to be called within the transaction of the write that they describe. */
 type RecordEvents = (events: readonly AuditEvent[]) => void
 
 export function prepareRecordEvents(db: DatabaseSync): RecordEvents {

@@ -99,7 +99,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   const engine: CatalogEngine = {
     epoch,
     bell,
-    place: async () => placeOf(join(directory, 'catalog.db')),
+    location: async () => placeOf(join(directory, 'catalog.db')),
     query: async (query) => withFaults(() => run(query)),
     apply: writer.apply,
     pendingCount: writer.pendingCount,

@@ -23,8 +23,8 @@ import {
   waitWhileBusy,
 } from '../../../sqlite.ts'
 import {
-  type EngineChanges,
   type EngineStep,
+  type EngineSteps,
   type Row,
   type SqlValue,
   type Statement,
@@ -77,10 +77,10 @@ export function all(statement: StatementSync, ...parameters: SQLInputValue[]): R
   })
 }
 
-const noResult: StatementResult = { rows: [], changes: 0 }
+const noResult: StatementResult = { rows: [], changedRows: 0 }
 
 /** Runs coroutines on one connection, which keeps their statements prepared. Only those of changes need `engine`. */
-export function createRun(db: DatabaseSync, engine?: EngineChanges): <T>(work: Work<T>) => T {
+export function createRun(db: DatabaseSync, engine?: EngineSteps): <T>(work: Work<T>) => T {
   const prepared = new Map<string, StatementSync>()
 
   function prepare(text: string): StatementSync {
@@ -94,16 +94,16 @@ export function createRun(db: DatabaseSync, engine?: EngineChanges): <T>(work: W
 
   function perform(step: Statement | EngineStep): StatementResult {
     if (typeof step === 'function') {
-      if (engine === undefined) throw new TypeError('a step of a change has no engine')
+      if (engine === undefined) throw new TypeError('a step of a write has no engine')
       void step(engine)
       return noResult
     }
-    const { sql, isChange } = step
+    const { sql, isWrite } = step
     const text = typeof sql === 'string' ? sql : sql.sqlite
     if (text === null) return noResult
     const values = step.values.map(inputOf)
-    if (isChange) return { rows: [], changes: Number(prepare(text).run(...values).changes) }
-    return { rows: all(prepare(text), ...values), changes: 0 }
+    if (isWrite) return { rows: [], changedRows: Number(prepare(text).run(...values).changes) }
+    return { rows: all(prepare(text), ...values), changedRows: 0 }
   }
 
   return (work) => {
@@ -283,7 +283,7 @@ const ballastSize = (directory: string): number => sizeOf(ballastPath(directory)
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 /** Where the catalog uses space, and the bytes there that its ballast holds. */
-export function catalogPlace(directory: string) {
+export function catalogLocation(directory: string) {
   // A service reads it each second, and does not follow a link that is changed while the catalog is open.
   let known: string | null = null
   function path(): string {

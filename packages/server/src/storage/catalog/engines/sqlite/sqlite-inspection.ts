@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { databaseSpace, releasePages } from '../../../sqlite.ts'
 import { type CopyableInspection, createInspection } from '../../checks/inspection.ts'
-import { placeKey } from '../../feed/history.ts'
+import { locationKey } from '../../feed/history.ts'
 import type { CatalogVacuum } from '../../upkeep.ts'
 import { copySnapshot } from './copy-snapshot.ts'
 import { findDamage } from './damage.ts'
@@ -26,7 +26,7 @@ export async function openSqliteInspection(directory: string): Promise<CopyableI
       name: 'sqlite',
       query: async (query) => run(query),
       querySnapshot: async (query) => snapshots.run(() => run(query())),
-      change: async (work) => withFaults(() => runTransaction(db, () => run(work()))),
+      write: async (work) => withFaults(() => runTransaction(db, () => run(work()))),
       damage: async () => findDamage(db),
       async close() {
         if (db.isOpen) db.close()
@@ -49,7 +49,7 @@ export async function openSqliteInspection(directory: string): Promise<CopyableI
 }
 
 const renewal = `
-  INSERT OR REPLACE INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16)))), ('${placeKey}', '');
+  INSERT OR REPLACE INTO meta (key, value) VALUES ('epoch', lower(hex(randomblob(16)))), ('${locationKey}', '');
   DELETE FROM meta WHERE key = 'blobs';
   DELETE FROM upload_parts;
   DELETE FROM upload_pieces;

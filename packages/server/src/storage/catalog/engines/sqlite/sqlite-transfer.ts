@@ -72,7 +72,7 @@ function engineOf(db: DatabaseSync): TransferEngine {
   return {
     name: 'sqlite',
     query: async (query) => run(query),
-    change: (work) => inTransaction(db, () => run(work())),
+    write: (work) => inTransaction(db, () => run(work())),
     async close() {
       if (db.isOpen) db.close()
     },

@@ -12,17 +12,16 @@ import {
 } from '../../../sqlite.ts'
 import {
   addsItems,
-  type Change,
-  type ChangeKind,
   groupAddedItems,
   hasAddedItems,
   isKind,
   joinItems,
   type Output,
+  type Write,
+  type WriteKind,
 } from '../../nouns.ts'
 import { integer } from '../../statements.ts'
 import { explainOpenError } from './data-directory.ts'
-import { type ApplyChange, prepareChanges } from './sqlite-changes.ts'
 import {
   asFault,
   begin,
@@ -35,22 +34,23 @@ import {
   runTransaction,
   withFaults,
 } from './sqlite-database.ts'
+import { type ApplyWrite, prepareWrites } from './sqlite-writes.ts'
 
-/** Applies changes durably: a promise resolves once its change is committed and synced. */
+/** Applies writes durably: a promise resolves once its write is committed and synced. */
 export interface Writer {
-  apply<K extends ChangeKind>(change: Change<K>): Promise<Output<K>>
+  apply<K extends WriteKind>(write: Write<K>): Promise<Output<K>>
   /** Changes that are queued or in progress. */
   pendingCount(): number
-  /** Finishes the pending changes and closes the database. */
+  /** Finishes the pending writes and closes the database. */
   close(): Promise<void>
 }
 
-/** For commands, whether a server is running or not: each change is a short transaction on this thread. */
+/** For commands, whether a server is running or not: each write is a short transaction on this thread. */
 export function openDirectWriter(directory: string): Writer {
   const db = openConnection(directory)
-  const applyChange = prepareChanges(db)
+  const applyWrite = prepareWrites(db)
   return {
-    apply: async (change) => withFaults(() => runTransaction(db, () => applyChange(change))),
+    apply: async (write) => withFaults(() => runTransaction(db, () => applyWrite(write))),
     pendingCount: () => 0,
     async close() {
       if (db.isOpen) db.close()
@@ -59,7 +59,7 @@ export function openDirectWriter(directory: string): Writer {
 }
 
 /**
- * For the server: a worker thread commits all changes that have arrived in one transaction. `onFailure` is called once
+ * For the server: a worker thread commits all writes that have arrived in one transaction. `onFailure` is called once
  * when the thread ends before `close`; `onCommit` receives the seconds of each transaction.
  */
 export async function startWriterThread(
@@ -69,7 +69,7 @@ export async function startWriterThread(
 ): Promise<Writer> {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = await startBatchThread<Change, Output, number>({
+  const thread = await startBatchThread<Write, Output, number>({
     file,
     name: 'catalog-writer',
     workerData: { directory },
@@ -79,10 +79,10 @@ export async function startWriterThread(
     throw explainOpenError(join(directory, 'catalog.db'), error)
   })
   return {
-    apply: <K extends ChangeKind>(change: Change<K>) =>
-      // The output of a change is of its kind.
+    apply: <K extends WriteKind>(write: Write<K>) =>
+      // The output of a write is of its kind.
       new Promise<Output>((resolve, reject) => {
-        thread.send(change, { resolve, reject }, buffersOf(change))
+        thread.send(write, { resolve, reject }, buffersOf(write))
       }) as Promise<Output<K>>,
     pendingCount: () => thread.pendingCount(),
     close: () => thread.close(),
@@ -93,12 +93,12 @@ export async function startWriterThread(
  * The side of the thread, which owns the server's writing connection, so that no sync to disk stalls the requests. The report of a batch is the
  * seconds of its transaction.
  */
-export function serveChanges(directory: string): void {
+export function serveWrites(directory: string): void {
   const db = openConnection(directory)
   // After a crash the write-ahead log may hold frames that were written but never synced. A checkpoint copies and syncs
-  // them before new changes depend on them.
+  // them before new writes depend on them.
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-  const applyChange = prepareChanges(db)
+  const applyWrite = prepareWrites(db)
   const observeCommit = adaptCheckpoints(db)
   const stopReleasing = releaseInBackground(() => {
     if (!hasMuchFreeSpace(db)) return false
@@ -111,15 +111,15 @@ export function serveChanges(directory: string): void {
     try {
       observeCommit(commitSeconds)
     } catch {
-      // The interval between checkpoints stays as it is. The next change reports what is wrong with the disk.
+      // The interval between checkpoints stays as it is. The next write reports what is wrong with the disk.
     }
     limitLogSize(db)
   }
 
-  serveBatches<Change, Output, number>(
-    (changes, reply) => {
+  serveBatches<Write, Output, number>(
+    (writes, reply) => {
       const start = performance.now()
-      const outcomes = commitBatch(db, applyChange, changes)
+      const outcomes = commitBatch(db, applyWrite, writes)
       const seconds = (performance.now() - start) / 1000
       reply(outcomes, seconds)
       tendLog(seconds)
@@ -132,23 +132,23 @@ export function serveChanges(directory: string): void {
 }
 
 /**
- * Applies the changes in one transaction. A change that fails is rolled back alone; when the transaction fails, all its
- * changes fail. If a change meets a damaged or unreadable page, each is applied in a transaction of its own. On a full disk it frees
+ * Applies the writes in one transaction. A write that fails is rolled back alone; when the transaction fails, all its
+ * writes fail. If a write meets a damaged or unreadable page, each is applied in a transaction of its own. On a full disk it frees
  * space and retries once. Never throws.
  */
 export function commitBatch(
   db: DatabaseSync,
-  applyChange: ApplyChange,
-  changes: readonly Change[],
+  applyWrite: ApplyWrite,
+  writes: readonly Write[],
 ): Outcome<Output>[] {
-  const groups = groupAddedItems(changes)
+  const groups = groupAddedItems(writes)
   let isCommitting = false
   const apply = () => {
     begin(db)
     const [only, ...others] = groups
     const outcomes =
-      (only && others.length === 0 ? applyAlone(db, applyChange, only) : null) ??
-      groups.flatMap((group) => applyGroup(db, applyChange, group))
+      (only && others.length === 0 ? applyAlone(db, applyWrite, only) : null) ??
+      groups.flatMap((group) => applyGroup(db, applyWrite, group))
     isCommitting = true
     commit(db)
     return outcomes
@@ -163,10 +163,10 @@ export function commitBatch(
     }
   } catch (error) {
     rollback(db)
-    if (changes.length > 1 && !isCommitting && (isCorrupt(error) || isIoError(error)))
-      return changes.flatMap((change) => commitBatch(db, applyChange, [change]))
+    if (writes.length > 1 && !isCommitting && (isCorrupt(error) || isIoError(error)))
+      return writes.flatMap((write) => commitBatch(db, applyWrite, [write]))
     const failed = { error: asFault(error) }
-    return changes.map(() => failed)
+    return writes.map(() => failed)
   }
 }
 
@@ -176,11 +176,11 @@ export function commitBatch(
  */
 function applyAlone(
   db: DatabaseSync,
-  applyChange: ApplyChange,
-  group: readonly Change[],
+  applyWrite: ApplyWrite,
+  group: readonly Write[],
 ): Outcome<Output>[] | null {
   try {
-    const output = applyChange(asOne(group))
+    const output = applyWrite(asOne(group))
     return group.map(() => ({ output }))
   } catch (error) {
     if (endsTransaction(error) || !db.isTransaction) throw error
@@ -190,46 +190,46 @@ function applyAlone(
 }
 
 /**
- * Applies uploads to one bucket as one change, so that they share a savepoint. If they fail together, applies each alone,
+ * Applies uploads to one bucket as one write, so that they share a savepoint. If they fail together, applies each alone,
  * so that only those fail that must.
  */
-function applyGroup(db: DatabaseSync, applyChange: ApplyChange, group: readonly Change[]): Outcome<Output>[] {
+function applyGroup(db: DatabaseSync, applyWrite: ApplyWrite, group: readonly Write[]): Outcome<Output>[] {
   if (group.length > 1) {
-    const outcome = applyInSavepoint(db, applyChange, asOne(group))
+    const outcome = applyInSavepoint(db, applyWrite, asOne(group))
     if (!('error' in outcome)) return group.map(() => outcome)
   }
-  return group.map((change) => applyInSavepoint(db, applyChange, change))
+  return group.map((write) => applyInSavepoint(db, applyWrite, write))
 }
 
-/** The group as one change: a single change, or uploads to one bucket. */
-function asOne(group: readonly Change[]): Change {
+/** The group as one write: a single write, or uploads to one bucket. */
+function asOne(group: readonly Write[]): Write {
   const [first, ...others] = group
-  if (first === undefined) throw new RangeError('a group has no change')
+  if (first === undefined) throw new RangeError('a group has no write')
   if (others.length === 0 || !addsItems(first)) return first
   return { ...first, input: [first.input[0], joinItems(group.filter(addsItems))] }
 }
 
-function applyInSavepoint(db: DatabaseSync, applyChange: ApplyChange, change: Change): Outcome<Output> {
-  db.exec('SAVEPOINT change')
+function applyInSavepoint(db: DatabaseSync, applyWrite: ApplyWrite, write: Write): Outcome<Output> {
+  db.exec('SAVEPOINT write')
   try {
-    const output = applyChange(change)
-    db.exec('RELEASE change')
+    const output = applyWrite(write)
+    db.exec('RELEASE write')
     return { output }
   } catch (error) {
     if (endsTransaction(error) || !db.isTransaction) throw error
-    db.exec('ROLLBACK TO change; RELEASE change')
+    db.exec('ROLLBACK TO write; RELEASE write')
     return { error: asFault(error) }
   }
 }
 
-/** The buffers of the files' bytes in a change, each once: the writer thread takes them over, and copies everything else. */
-export function buffersOf(change: Change): readonly ArrayBuffer[] {
-  if (hasAddedItems(change)) {
+/** The buffers of the files' bytes in a write, each once: the writer thread takes them over, and copies everything else. */
+export function buffersOf(write: Write): readonly ArrayBuffer[] {
+  if (hasAddedItems(write)) {
     const buffers = new Set<ArrayBuffer>()
-    for (const { bytes } of change.input[1]) if (bytes !== null) buffers.add(bytes.buffer)
+    for (const { bytes } of write.input[1]) if (bytes !== null) buffers.add(bytes.buffer)
     return [...buffers]
   }
-  const bytes = isKind(change, 'finishUpload') ? change.input[1].bytes : null
+  const bytes = isKind(write, 'finishUpload') ? write.input[1].bytes : null
   return bytes === null ? [] : [bytes.buffer]
 }
 
@@ -245,22 +245,22 @@ const observedCommits = 64
 /**
  * Returns a function that is to be called with the seconds of each commit. It sets how often commits copy pages from the log to the
  * database. A checkpoint of 1,000 pages uses a core for about 4 ms without a break, during which requests on a busy core wait, so
- * checkpoints are short. But each one needs two more syncs. So the slower the syncs of the disk are, the rarer are checkpoints: with 5 ms for
- * each sync, an interval of 100 pages instead of 1,000 reduced the rate of uploads by 45 %.
+ * checkpoints are short. But each one needs two more syncs, for which uploads wait. So the slower the syncs of the disk are, the rarer are
+ * checkpoints.
  */
 export function adaptCheckpoints(db: DatabaseSync): (commitSeconds: number) => void {
   const totalChanges = db.prepare('SELECT total_changes()')
-  let changes = 0
+  let changed = 0
   let fastest = Number.POSITIVE_INFINITY
   let observed = 0
   const set = (pages: number) => db.exec(`PRAGMA wal_autocheckpoint = ${pages}`)
 
   set(maxInterval)
   return (commitSeconds) => {
-    const before = changes
-    changes = integer(one(totalChanges) ?? [], 0)
+    const before = changed
+    changed = integer(one(totalChanges) ?? [], 0)
     // A commit that changes nothing needs no sync.
-    if (changes === before) return
+    if (changed === before) return
     fastest = Math.min(fastest, commitSeconds)
     observed += 1
     if (observed < observedCommits) return

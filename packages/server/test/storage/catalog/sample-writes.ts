@@ -4,7 +4,7 @@ import { service } from '../../../src/core/token-rules.ts'
 import { newWebhookId } from '../../../src/core/webhook-rules.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { WebhookDelivery } from '../../../src/storage/catalog/feed/webhook-deliveries.ts'
-import type { ChangeKind } from '../../../src/storage/catalog/nouns.ts'
+import type { WriteKind } from '../../../src/storage/catalog/nouns.ts'
 import type { BucketId, IdempotentRequest, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import { hashOf, inBlobStore, newItem, newServiceToken, newToken, newUpload, withBytes } from './samples.ts'
 
@@ -78,7 +78,7 @@ const delivery: WebhookDelivery = {
   isManual: false,
 }
 
-/** Fills an empty catalog with rows for every kind of change. */
+/** Fills an empty catalog with rows for every kind of write. */
 export async function prepareSample(catalog: Catalog, sample: Sample): Promise<void> {
   const { kept, expired, trashed, ofDoomed, removed, begun, ofUnknownLength, received } = sample
   for (const name of ['b', 'doomed']) await catalog.createBucket(name, {}, now)
@@ -107,7 +107,7 @@ export async function prepareSample(catalog: Catalog, sample: Sample): Promise<v
 type Make = (catalog: Catalog, sample: Sample) => Promise<unknown>
 
 /** Each has an effect on the sample, except the last two. */
-const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
+const ofEachKind: { readonly [Kind in WriteKind]: Make } = {
   addItems: (catalog, { added }) => catalog.addItems(bucketId, stored(added)),
   addLimitedItems: (catalog, { added }) =>
     catalog.addLimitedItems(bucketId, stored(added), 'limited' as TokenId),
@@ -175,7 +175,7 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
     catalog.recordEvents([{ action: 'link', by: service, bucketId, target: 'item' }]),
   removeEvents: (catalog) => catalog.removeEvents(now + 100 * day, 100),
   removeChanges: (catalog) => catalog.removeChanges(now + 100 * day, 100),
-  settleHistory: (catalog) => catalog.settleHistory([{ bucketId, number: 1e15 }]),
+  checkHistory: (catalog) => catalog.checkHistory([{ bucketId, number: 1e15 }]),
   renewHistory: (catalog) => catalog.renewHistory(),
   addWebhook: (catalog, sample) =>
     catalog.addWebhook({
@@ -221,14 +221,14 @@ const ofEachKind: { readonly [Kind in ChangeKind]: Make } = {
       },
     ]),
   removeUsage: (catalog) => catalog.removeUsage(now, 100),
-  settle: (catalog) => catalog.settle(),
+  awaitEarlierWrites: (catalog) => catalog.awaitEarlierWrites(),
   checkWrites: (catalog) => catalog.checkWrites(),
 }
 
 const together: Make = (catalog, { added, more }) =>
   Promise.all([catalog.addItems(bucketId, stored(added)), catalog.addItems(bucketId, inBlobStore(more))])
 
-/** One change of every kind, and changes that one transaction makes together. */
+/** One write of every kind, and writes that one transaction makes together. */
 export const sampleChanges: Readonly<Record<string, Make>> = {
   ...ofEachKind,
   'uploads to one bucket': together,

@@ -7,19 +7,19 @@ import { enterCounts, type LeavingRow } from '../../items/expired-items.ts'
 import { isLive } from '../../items/items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../../items/labels.ts'
 import { expiryOf, refreshExpiry, trashName, trashOf } from '../../items/trash.ts'
-import { type Change, type ChangeKind, type Output, workOf } from '../../nouns.ts'
+import { type Output, type Write, type WriteKind, workOf } from '../../nouns.ts'
 import type { Bucket, BucketId } from '../../records.ts'
-import { type EngineChanges, integer, integerOrNull } from '../../statements.ts'
+import { type EngineSteps, integer, integerOrNull } from '../../statements.ts'
 import { openUsageDay } from '../../usage.ts'
 import { type ItemTable, type Names, prepareItemTable, prepareNames } from './item-table.ts'
 import { prepareRecordEvents } from './sqlite-audit-log.ts'
 import { all, createRun, one } from './sqlite-database.ts'
 import { prepareRanks, type Ranks } from './sqlite-ranks.ts'
 
-/** Applies a change within a transaction of the caller. */
-export type ApplyChange = <K extends ChangeKind>(change: Change<K>) => Output<K>
+/** Applies a write within a transaction of the caller. */
+export type ApplyWrite = <K extends WriteKind>(write: Write<K>) => Output<K>
 
-export function prepareChanges(db: DatabaseSync): ApplyChange {
+export function prepareWrites(db: DatabaseSync): ApplyWrite {
   const ranks = prepareRanks(db)
   const names = prepareNames(db)
   const itemTable = prepareItemTable(db, ranks, names)
@@ -38,14 +38,14 @@ export function prepareChanges(db: DatabaseSync): ApplyChange {
     ...prepareTrash(db, { itemTable, ranks, names, quotas }),
     forgetBucket() {},
   })
-  return (change) => run(workOf(change))
+  return (write) => run(workOf(write))
 }
 
 /** To be called within a transaction. */
 type TrashRows = {
   readonly [Name in 'hasTrash' | 'removeOrTrash' | 'restore' | 'purge']: (
-    ...input: Parameters<EngineChanges[Name]>
-  ) => Awaited<ReturnType<EngineChanges[Name]>>
+    ...input: Parameters<EngineSteps[Name]>
+  ) => Awaited<ReturnType<EngineSteps[Name]>>
 }
 
 function prepareTrash(
@@ -77,7 +77,7 @@ function prepareTrash(
   const moveBack =
     db.prepare(`UPDATE items SET bucket_id = ?, seq = home_seq, home_seq = NULL, deleted_at = NULL,
     expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
-  const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
+  const write = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
     next_seq = next_seq + ? WHERE id = ?`)
   const leave =
     db.prepare(`UPDATE buckets SET revision = revision + 1, total = total - ?1, removed_items = removed_items + ?1
@@ -140,7 +140,7 @@ function prepareTrash(
       openDay(bucketId)
       leave.run(seqs.length, bucketId)
       run(unindexRows(bucketId, labelledOf(found)))
-      change.run(seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
+      write.run(seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
       moveCounts(bucketId, found)
       return { ids: found.map(({ id }) => id), tombstones: [] }
     },
@@ -171,7 +171,7 @@ function prepareTrash(
         found.map(({ id }) => id),
       )
       ranks.remove(trash, source.nextSeq, ascending(found.map(({ seq }) => seq)))
-      change.run(-found.length, -sum(found.map(({ size }) => size)), 0, trash)
+      write.run(-found.length, -sum(found.map(({ size }) => size)), 0, trash)
       run(indexRows(bucketId, labelledOf(found)))
       moveCounts(bucketId, found)
       run(refreshExpiry(bucketId))
@@ -192,7 +192,7 @@ function prepareTrash(
 }
 
 /** The authoritative quota check, within the transaction that adds items. */
-type Quotas = Pick<EngineChanges, 'requireRoom' | 'requireReserved' | 'reserve'>
+type Quotas = Pick<EngineSteps, 'requireRoom' | 'requireReserved' | 'reserve'>
 
 function prepareQuotas(db: DatabaseSync): Quotas {
   const select = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ? AND ${isNotDeleted}`)

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../../test/harness/until.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { Closers } from '../../src/core/tasks.ts'
-import { settleData } from '../../src/service/data.ts'
+import { checkDataHistory } from '../../src/service/data.ts'
 import { openSqliteCatalog } from '../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'
 import { inBlobStore, newBucket, newItems } from '../storage/catalog/samples.ts'
@@ -22,7 +22,7 @@ test('F13 a start does not wait for a catalog that cannot be written, and renews
     onRenewal: () => log.warn('renewed'),
   })
   const bucketId = await newBucket(catalog, 'b')
-  await catalog.settleHistory([], true)
+  await catalog.checkHistory([], true)
   await catalog.addItems(bucketId, inBlobStore(newItems(3)))
   // A change that the catalog does not have any more.
   const lost = `${bucketId} ${2 ** 40}\n`
@@ -32,9 +32,9 @@ test('F13 a start does not wait for a catalog that cannot be written, and renews
   await writeFile(record, lost)
 
   let isBusy = true
-  const settle: typeof catalog.settleHistory = async (...input) => {
+  const settle: typeof catalog.checkHistory = async (...input) => {
     if (isBusy) throw new Fault('catalog-busy', 'The catalog is busy.')
-    return catalog.settleHistory(...input)
+    return catalog.checkHistory(...input)
   }
   const closers = new Closers(() => undefined)
   onTestFinished(async () => {
@@ -42,7 +42,7 @@ test('F13 a start does not wait for a catalog that cannot be written, and renews
     await catalog.close()
   })
   const context = { config: { data, blobsUrl: null }, log, closers }
-  await settleData(context, { catalog: { ...catalog, settleHistory: settle } })
+  await checkDataHistory(context, { catalog: { ...catalog, checkHistory: settle } })
   await catalog.readChanges(bucketId, 'now', 0)
   const warnings = () => lines.filter((line) => line.includes('checked again')).length
   expect(warnings()).toBe(1)
@@ -68,7 +68,7 @@ test('F13 the record of a start keeps the changes of buckets that nobody has rea
   async function run(read: readonly BucketId[]): Promise<string[]> {
     const closers = new Closers(() => undefined)
     const restarted = await openSqliteCatalog({ directory: data, writer: 'direct' })
-    await settleData(
+    await checkDataHistory(
       { config: { data, blobsUrl: null }, log: pino({ enabled: false }), closers },
       { catalog: restarted },
     )

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
 import { service } from '../../../src/core/token-rules.ts'
 import { buffersOf } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
-import type { Change } from '../../../src/storage/catalog/nouns.ts'
+import type { Write } from '../../../src/storage/catalog/nouns.ts'
 import type {
   AddedItem,
   BucketId,
@@ -63,15 +63,15 @@ const request: IdempotentRequest = {
   expiresAt: 2,
 }
 
-/** What the thread receives of changes that are sent together. Takes the buffers away, as the thread does. */
-function send(changes: readonly Change[]): Change[] {
-  const transfer = changes.flatMap(buffersOf)
-  const received: Change[] = structuredClone([...changes], { transfer })
+/** What the thread receives of writes that are sent together. Takes the buffers away, as the thread does. */
+function send(writes: readonly Write[]): Write[] {
+  const transfer = writes.flatMap(buffersOf)
+  const received: Write[] = structuredClone([...writes], { transfer })
   for (const buffer of transfer) expect(buffer.detached).toBe(true)
   return received
 }
 
-test.each<[string, () => Change, number]>([
+test.each<[string, () => Write, number]>([
   ['items', () => ({ kind: 'addItems', input: [bucketId, newItemsOfEveryKind(), service] }), 3],
   [
     'items of a request with a key',
@@ -87,26 +87,26 @@ test.each<[string, () => Change, number]>([
     }),
     1,
   ],
-  ['a change without bytes', () => ({ kind: 'forgetRequests', input: [1] }), 0],
-  ['a change without an input', () => ({ kind: 'settle', input: [] }), 0],
+  ['a write without bytes', () => ({ kind: 'forgetRequests', input: [1] }), 0],
+  ['a write without an input', () => ({ kind: 'awaitEarlierWrites', input: [] }), 0],
 ])(
   'the writer thread receives %s as they were sent, and takes over each buffer of bytes once',
   (_, create, buffers) => {
-    const change = create()
-    const expected = structuredClone(change)
-    expect(buffersOf(change)).toHaveLength(buffers)
-    expect(send([change])).toStrictEqual([expected])
+    const write = create()
+    const expected = structuredClone(write)
+    expect(buffersOf(write)).toHaveLength(buffers)
+    expect(send([write])).toStrictEqual([expected])
   },
 )
 
-test('the hashes of two changes can share a buffer, and the sender keeps them for its response', () => {
+test('the hashes of two writes can share a buffer, and the sender keeps them for its response', () => {
   const [first, second] = [newItemsOfEveryKind(), newItemsOfEveryKind()]
   const sha256 = first[0]?.sha256
   if (sha256 === undefined) throw new Error('there is an item')
-  const changes = [first, second.map((added) => ({ ...added, sha256 }))].map(
-    (items): Change => ({ kind: 'addItems', input: [bucketId, items] }),
+  const writes = [first, second.map((added) => ({ ...added, sha256 }))].map(
+    (items): Write => ({ kind: 'addItems', input: [bucketId, items] }),
   )
-  const expected = structuredClone(changes)
-  expect(send(changes)).toStrictEqual(expected)
+  const expected = structuredClone(writes)
+  expect(send(writes)).toStrictEqual(expected)
   expect(sha256).toStrictEqual(Uint8Array.from({ length: 32 }, (_, index) => 64 + index))
 })

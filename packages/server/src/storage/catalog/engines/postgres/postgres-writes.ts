@@ -10,21 +10,21 @@ import { refreshNames } from '../../items/item-names.ts'
 import { isLive } from '../../items/items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../../items/labels.ts'
 import { expiryOf, isTrash, refreshExpiry, trashOf } from '../../items/trash.ts'
-import { bucketKeyOf, type Change, type ChangeKind, type Output, workOf } from '../../nouns.ts'
+import { bucketKeyOf, type Output, type Write, type WriteKind, workOf } from '../../nouns.ts'
 import type { AddedItem, Bucket, BucketId, RemovedItems } from '../../records.ts'
-import { type EngineChanges, integer, integerOrNull, type Row, text } from '../../statements.ts'
+import { type EngineSteps, integer, integerOrNull, type Row, text } from '../../statements.ts'
 import { openUsageDay } from '../../usage.ts'
 import { appendStatement, appendValues } from './item-arrays.ts'
 import { recordEvents } from './postgres-audit-log.ts'
 import { runWork, type Session } from './session.ts'
 
-/** Applies a change in a transaction that has locked its bucket. */
-export const applyChange = <K extends ChangeKind>(
+/** Applies a write in a transaction that has locked its bucket. */
+export const applyWrite = <K extends WriteKind>(
   transaction: Transaction,
-  change: Change<K>,
-): Promise<Output<K>> => runWork(transaction.session, workOf(change), engineOf(transaction))
+  write: Write<K>,
+): Promise<Output<K>> => runWork(transaction.session, workOf(write), engineOf(transaction))
 
-const engineOf = (transaction: Transaction): EngineChanges => {
+const engineOf = (transaction: Transaction): EngineSteps => {
   const { session, buckets } = transaction
   return {
     record: (events) => recordEvents(session, events),
@@ -267,8 +267,8 @@ export interface LockedBuckets {
   getKept(id: BucketId): Bucket
   /** Requires that the items, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
   requireRoom(id: BucketId, more: Amount): void
-  /** Records a change that the transaction makes. */
-  add(id: BucketId, change: Partial<Amounts>): void
+  /** Records a write that the transaction makes. */
+  add(id: BucketId, write: Partial<Amounts>): void
   remove(id: BucketId): void
   /** Returns a function that restores the state at this call, after a rollback to a savepoint. */
   save(): () => void
@@ -282,7 +282,7 @@ interface BucketKeys {
 }
 
 /**
- * Locks the buckets in the order of their ids, so that two transactions never wait for each other. The changes of the transaction belong to the day of
+ * Locks the buckets in the order of their ids, so that two transactions never wait for each other. The writes of the transaction belong to the day of
  * this moment (catalog/usage.ts).
  */
 export async function lockBuckets(
@@ -347,13 +347,13 @@ export async function lockBuckets(
   }
 }
 
-/** The keys of the buckets that the changes lock. */
-export function bucketKeysOf(changes: readonly Change[]): BucketKeys {
+/** The keys of the buckets that the writes lock. */
+export function bucketKeysOf(writes: readonly Write[]): BucketKeys {
   const ids = new Set<number>()
   const uploads = new Set<string>()
   const names = new Set<string>()
-  for (const change of changes) {
-    const key = bucketKeyOf(change)
+  for (const write of writes) {
+    const key = bucketKeyOf(write)
     if (key === null) continue
     if ('bucketId' in key) ids.add(key.bucketId)
     else if ('uploadId' in key) uploads.add(key.uploadId)
@@ -362,17 +362,17 @@ export function bucketKeysOf(changes: readonly Change[]): BucketKeys {
   return { ids: [...ids], uploads: [...uploads], names: [...names] }
 }
 
-/** The changes of each bucket. */
-export async function groupByBucket(session: Session, changes: readonly Change[]): Promise<Change[][]> {
+/** The writes of each bucket. */
+export async function groupByBucket(session: Session, writes: readonly Write[]): Promise<Write[][]> {
   const rows = await session.run(
     'SELECT id, bucket_id FROM uploads WHERE id = ANY ($1::text[])',
-    bucketKeysOf(changes).uploads,
+    bucketKeysOf(writes).uploads,
   )
   const bucketOfUpload = new Map(rows.map((row) => [text(row, 0), integer(row, 1)]))
-  const keyOf = (change: Change) => {
-    const { ids, uploads, names } = bucketKeysOf([change])
+  const keyOf = (write: Write) => {
+    const { ids, uploads, names } = bucketKeysOf([write])
     const [key = null] = [...ids, ...uploads.map((id) => bucketOfUpload.get(id) ?? id), ...names]
     return key
   }
-  return [...Map.groupBy(changes, keyOf).values()]
+  return [...Map.groupBy(writes, keyOf).values()]
 }

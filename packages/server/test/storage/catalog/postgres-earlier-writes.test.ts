@@ -18,7 +18,7 @@ test('a start waits for a transaction that an ended process has left', async () 
     VALUES (${bucketId}, 0, 'left', 'text/plain', 1, '', 1)`)
 
   let isSettled = false
-  const settled = catalog.settle().then(() => {
+  const settled = catalog.awaitEarlierWrites().then(() => {
     isSettled = true
   })
   await until('the catalog waits for a lock', async () => {
