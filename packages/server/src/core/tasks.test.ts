@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { runInSteps, settleAll, TickQueue } from './tasks.ts'
+import { runInSteps, settleAll, TickBatch, TickQueue } from './tasks.ts'
 
 test('each iteration of the event loop has one task, and callers alternate', async () => {
   const tickQueue = new TickQueue()
@@ -72,4 +72,23 @@ test('O5 background work rests as long as a short step took, and only shortly af
   await work
   const [first = 0] = begun
   expect(begun.map((time) => time - first)).toEqual([0, 20, 60_120])
+})
+
+test('what arrives in one iteration of the event loop is handled together, and the rest later', async () => {
+  const handled: (readonly number[])[] = []
+  const batch = new TickBatch<number>((all) => {
+    handled.push(all)
+    if (handled.length === 1) batch.add(3)
+  })
+  batch.flush()
+  batch.add(1)
+  batch.add(2)
+  expect(handled).toEqual([])
+  await setImmediate()
+  expect(handled).toEqual([[1, 2]])
+  await setImmediate()
+  batch.add(4)
+  batch.flush()
+  await setImmediate()
+  expect(handled).toEqual([[1, 2], [3], [4]])
 })

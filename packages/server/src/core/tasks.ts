@@ -126,6 +126,30 @@ export class TickQueue {
   }
 }
 
+/** Collects what arrives in one iteration of the event loop, and handles all of it together after that. */
+export class TickBatch<T> {
+  readonly #handle: (all: readonly T[]) => void
+  readonly #later: (handle: () => void) => void
+  #collected: T[] = []
+
+  /** `later` calls back when all of it has arrived. */
+  constructor(handle: (all: readonly T[]) => void, later: (handle: () => void) => void = setImmediate) {
+    this.#handle = handle
+    this.#later = later
+  }
+
+  add(one: T): void {
+    if (this.#collected.push(one) === 1) this.#later(() => this.flush())
+  }
+
+  /** Handles now what has arrived. */
+  flush(): void {
+    const all = this.#collected
+    this.#collected = []
+    if (all.length > 0) this.#handle(all)
+  }
+}
+
 /** The longest pause between two steps. Milliseconds. A longer step waits for a disk or a store, and leaves the processor to other work. */
 const longestPause = 100
 

@@ -1,4 +1,5 @@
 import { type ItemId, isItemId } from '../core/ids.ts'
+import { TickBatch } from '../core/tasks.ts'
 import {
   createVariantList,
   isVariantWait,
@@ -128,11 +129,7 @@ interface WaitingRequest {
  * read their rows in one transaction, after the last of them has arrived: each response is correct for the time of its request.
  */
 function batchCached(cached: CachedResponses): (sent: BytesRequest) => Promise<CachedResponse | null> {
-  let waiting: WaitingRequest[] = []
-
-  async function openAll(): Promise<void> {
-    const requests = waiting
-    waiting = []
+  async function openAll(requests: readonly WaitingRequest[]): Promise<void> {
     const found: { readonly response: CachedResponse; readonly resolve: WaitingRequest['resolve'] }[] = []
     for (const { sent, resolve } of requests) {
       const response = cached.open(sent.name, sent.variant, sent.request.headers.accept)
@@ -154,10 +151,8 @@ function batchCached(cached: CachedResponses): (sent: BytesRequest) => Promise<C
     }
   }
 
-  return (sent) =>
-    new Promise((resolve) => {
-      if (waiting.push({ sent, resolve }) === 1) setImmediate(openAll)
-    })
+  const waiting = new TickBatch<WaitingRequest>((requests) => void openAll(requests))
+  return (sent) => new Promise((resolve) => waiting.add({ sent, resolve }))
 }
 
 /** The measured memory of the headers of a response, for as long as its bytes are in memory. Bytes. */

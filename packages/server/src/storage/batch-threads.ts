@@ -2,6 +2,7 @@ import { getPriority, setPriority } from 'node:os'
 import { type MessagePort, parentPort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { errorCode, Fault } from '../core/faults.ts'
 import { Slab } from '../core/slab.ts'
+import { TickBatch } from '../core/tasks.ts'
 
 /**
  * How much higher the niceness of other threads is than that of the main thread. A larger step makes listings beside uploads
@@ -55,7 +56,10 @@ class WorkerBatchThread<Request, Output, Report> implements BatchThread<Request,
   readonly #ready = Promise.withResolvers<void>()
   readonly #exited = Promise.withResolvers<void>()
   readonly #pending = new Slab<Pending<Output>>()
-  #queue: NumberedRequest<Request>[] = []
+  readonly #queue = new TickBatch<NumberedRequest<Request>>((requests) => {
+    this.#post(requests, this.#transferQueue)
+    this.#transferQueue = []
+  })
   #transferQueue: ArrayBuffer[] = []
   #isReady = false
   #isClosing = false
@@ -88,7 +92,7 @@ class WorkerBatchThread<Request, Output, Report> implements BatchThread<Request,
     }
     const number = this.#pending.add(callbacks)
     this.#transferQueue.push(...transfer)
-    if (this.#queue.push({ number, request }) === 1) setImmediate(() => this.#flush())
+    this.#queue.add({ number, request })
   }
 
   pendingCount(): number {
@@ -98,16 +102,10 @@ class WorkerBatchThread<Request, Output, Report> implements BatchThread<Request,
   close(): Promise<void> {
     if (!this.#isClosing) {
       this.#isClosing = true
-      this.#flush()
+      this.#queue.flush()
       this.#post(null)
     }
     return this.#exited.promise
-  }
-
-  #flush(): void {
-    if (this.#queue.length > 0) this.#post(this.#queue, this.#transferQueue)
-    this.#queue = []
-    this.#transferQueue = []
   }
 
   #post(message: ToThread<Request>, transfer: readonly ArrayBuffer[] = []): void {

@@ -63,7 +63,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
     const sent = rawFileHeaders(request)
     // With `Expect` the client sends the body only if the quota allows it, which storeItems checks first (U11).
     if (length > 0 && length <= smallFileSize && request.headers.expect === undefined) {
-      // Streams and async generators take twice as much CPU time as storing a small file.
+      // A stream or an async generator would cost more than storing a small file.
       const bytes = await readWholeBody(request)
       // Null if the memory for bodies is used up.
       if (bytes !== null) return await operations.storeSmallFile(caller, bytes, sent, options)

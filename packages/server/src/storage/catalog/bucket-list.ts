@@ -72,7 +72,7 @@ const readListed = (row: Row): ListedBucket => ({
   createdAt: integer(row, idPlace + 1),
 })
 
-/** Without a prefix the table is read in its order, which takes half of the time. No name has a brace, which follows all letters. */
+/** Without a prefix the table is read in its order, which takes less time. No name has a brace, which follows all letters. */
 const selectedBy = (hasPrefix: boolean) =>
   hasPrefix
     ? `id > 0 AND ${isNotDeleted} AND name >= $2 AND name < $2 || '{'`

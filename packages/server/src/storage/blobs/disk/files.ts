@@ -33,7 +33,7 @@ interface OpenDirectory {
 
 /**
  * The store's calls to the file system; tests replace them to inject failures. Lookups of a name are synchronous: they
- * take 2 µs, and a call through libuv's thread pool takes 30 µs.
+ * take less time than the way through libuv's thread pool.
  */
 export interface Files {
   /** Throws if the path exists. */
@@ -55,7 +55,7 @@ const writeDescriptor = promisify(write)
 const syncDescriptor = promisify(fsync)
 const closeDescriptor = promisify(close)
 
-/** Uses a descriptor: each call of a FileHandle takes 5 µs more. */
+/** Uses a descriptor, whose calls cost less than those of a FileHandle. */
 async function create(path: string): Promise<NewFile> {
   const descriptor = await openDescriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
   let isSynced = false

@@ -5,6 +5,7 @@ import { bucketDeleted } from '../../../../core/faults.ts'
 import type { ItemId } from '../../../../core/ids.ts'
 import { pageSize } from '../../../../core/page.ts'
 import type { ItemOrder } from '../../../../core/queries.ts'
+import { TickBatch } from '../../../../core/tasks.ts'
 import { listKeys } from '../../access/keys.ts'
 import { grantColumns, readGrant } from '../../access/tokens.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf } from '../../buckets.ts'
@@ -389,11 +390,8 @@ export function createBatchedReads<Key, Value>(
   read: (key: Key, isFirst: boolean) => Value,
 ) {
   const snapshots = prepareSnapshots(db)
-  let pending: Pending<Key, Value>[] = []
 
-  function flush() {
-    const batch = pending
-    pending = []
+  function readAll(batch: readonly Pending<Key, Value>[]): void {
     if (batch.length > 1 && db.isOpen) beginIfPossible()
     for (const [index, { key, resolve, reject }] of batch.entries()) {
       try {
@@ -413,13 +411,12 @@ export function createBatchedReads<Key, Value>(
     }
   }
 
+  const pending = new TickBatch(readAll, queueMicrotask)
   return {
     read: (key: Key): Promise<Value> =>
-      new Promise((resolve, reject) => {
-        if (pending.push({ key, resolve, reject }) === 1) queueMicrotask(flush)
-      }),
+      new Promise((resolve, reject) => pending.add({ key, resolve, reject })),
     /** Runs the pending reads now; to be called before the connection is closed. */
-    flush,
+    flush: () => pending.flush(),
   }
 }
 

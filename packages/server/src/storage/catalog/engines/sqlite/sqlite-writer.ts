@@ -244,7 +244,7 @@ const observedCommits = 64
 
 /**
  * Returns a function that is to be called with the seconds of each commit. It sets how often commits copy pages from the log to the
- * database. A checkpoint of 1,000 pages uses a core for about 4 ms without a break, during which requests on a busy core wait, so
+ * database. A long checkpoint uses a core without a break, during which requests on a busy core wait, so
  * checkpoints are short. But each one needs two more syncs, for which uploads wait. So the slower the syncs of the disk are, the rarer are
  * checkpoints.
  */
