@@ -104,6 +104,16 @@ const uploadShape = new RegExp(`^[${base32Alphabet}]{${uploadIdLength}}$`)
 
 export const newUploadId = (): UploadId => randomBase32(uploadIdLength) as UploadId
 
+/** Letters of an id with the time of its creation. */
+const timeLength = 10
+
+/** The id of an upload in parts: it begins with its time, so that ids are in the order of their creation, and has 80 random bits. */
+export function newMultipartId(now: number): UploadId {
+  const high = Math.floor(now / 2 ** 25)
+  const time = `${base32Of(high, 5)}${base32Of(now % 2 ** 25, timeLength - 5)}`
+  return `${time}${randomBase32(uploadIdLength - timeLength)}` as UploadId
+}
+
 /** Validates every upload id that a user sends. A valid id is safe as a file name and in a URL. */
 export const isUploadId = (text: string): text is UploadId => uploadShape.test(text)
 

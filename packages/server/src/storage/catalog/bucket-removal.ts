@@ -3,6 +3,7 @@ import { isNotDeleted } from './buckets.ts'
 import { auditedWritesOf, ofBucket, ofBucketNamed, writesOf } from './declarations.ts'
 import { noFailures, stateNumber } from './feed/webhooks.ts'
 import { findBucketWithTrash, trashOf } from './items/trash.ts'
+import { removeMultipartsOf } from './objects/multipart-uploads.ts'
 import type { BucketId, DeletedChunk } from './records.ts'
 import {
   bucketIdOf,
@@ -59,11 +60,12 @@ export function* deleteBucketChunk(id: BucketId, limit: number, now: number, by?
   if (!(yield* beginDeletion(id, now, by))) return { items: 0, tombstones: [], isDeleted: true }
   const listed = yield* inEngine((engine) => engine.removeOldest(id, limit))
   const trashed = yield* inEngine((engine) => engine.removeOldest(trashOf(id), limit))
+  const parts = yield* removeMultipartsOf(id, limit)
   const isDeleted = yield* endDeletion(id, limit)
   if (isDeleted) yield (engine) => engine.forgetBucket(id)
   return {
     items: listed.items + trashed.items,
-    tombstones: [...listed.tombstones, ...trashed.tombstones],
+    tombstones: [...listed.tombstones, ...trashed.tombstones, ...parts],
     isDeleted,
   }
 }
@@ -178,7 +180,8 @@ function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   const isUsed = yield* first(
     (row) => integer(row, 0) === 1,
     `SELECT CAST(EXISTS (SELECT 1 FROM items WHERE bucket_id IN ($1, -$1::int8))
-      OR EXISTS (SELECT 1 FROM uploads WHERE bucket_id = $1) AS int)`,
+      OR EXISTS (SELECT 1 FROM uploads WHERE bucket_id = $1)
+      OR EXISTS (SELECT 1 FROM object_uploads WHERE bucket_id = $1) AS int)`,
     id,
   )
   if (isUsed) return false

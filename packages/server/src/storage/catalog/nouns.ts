@@ -16,6 +16,7 @@ import * as items from './items/items.ts'
 import * as labels from './items/labels.ts'
 import * as takenTimes from './items/taken-times.ts'
 import * as trash from './items/trash.ts'
+import * as multipartUploads from './objects/multipart-uploads.ts'
 import type { AddedItem, BucketId } from './records.ts'
 import type { Query, Work } from './statements.ts'
 import * as upkeep from './upkeep.ts'
@@ -34,6 +35,7 @@ const nouns = {
   items,
   keys,
   labels,
+  multipartUploads,
   serviceTokens,
   takenTimes,
   tokens,

@@ -227,7 +227,7 @@ export interface NamedBucket extends Bucket {
 export interface DeletedChunk {
   /** Items whose rows were removed. */
   readonly items: number
-  /** Those for which the blob store may hold bytes or variants. */
+  /** Those for which the blob store may hold bytes or variants, and the parts of unfinished uploads. */
   readonly tombstones: readonly ItemId[]
   /** The bucket itself was removed, because no items and uploads are left. */
   readonly isDeleted: boolean

@@ -372,7 +372,7 @@ const tables = [
 ]
 
 function* removeRows(): Work<void> {
-  const others = ['uploads', 'upload_parts', 'upload_pieces']
+  const others = ['uploads', 'upload_parts', 'upload_pieces', 'object_uploads', 'object_parts']
   yield* write({ sqlite: null, postgres: `TRUNCATE ${[...tables, ...others].join(', ')}` })
   for (const table of tables) yield* write({ sqlite: `DELETE FROM ${table}`, postgres: null })
 }

@@ -38,7 +38,8 @@ const intentInsertion = {
 /** Of SQLite; PostgreSQL has functions. */
 const unreferenced = `SELECT value FROM json_each($1) WHERE NOT EXISTS (SELECT 1 FROM items WHERE id = value)
   AND NOT EXISTS (SELECT 1 FROM tombstones WHERE id = value)
-  AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = value AND finished = 0)`
+  AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = value AND finished = 0)
+  AND NOT EXISTS (SELECT 1 FROM object_parts WHERE item_id = value)`
 
 const removable = eachEngine(
   (
@@ -46,6 +47,7 @@ const removable = eachEngine(
   ) => `${engine === 'sqlite' ? 'SELECT value FROM json_each($1)' : 'SELECT value FROM unnest($1::text[]) AS value'}
   WHERE EXISTS (SELECT 1 FROM tombstones WHERE id = value) AND NOT EXISTS (SELECT 1 FROM items WHERE id = value)
     AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = value AND finished = 0)
+    AND NOT EXISTS (SELECT 1 FROM object_parts WHERE item_id = value)
     AND NOT EXISTS (SELECT 1 FROM intents WHERE id = value AND NOT expires_at <= ${engine === 'sqlite' ? databaseTime.sqlite : 'clock_timestamp()'})`,
 )
 
@@ -91,7 +93,7 @@ export function* clearIntents(ids: readonly ItemId[]): Work<undefined> {
   yield* write('DELETE FROM intents WHERE id = ANY ($1::text[])', ids)
 }
 
-/** Returns the ids that no item, tombstone or unfinished upload has. */
+/** Returns the ids that no item, tombstone, unfinished upload or part has. */
 export const findUnreferenced = (ids: readonly ItemId[]): Query<ItemId[]> =>
   all(readId, { sqlite: unreferenced, postgres: 'SELECT unreferenced_ids($1)' }, ids)
 
@@ -232,7 +234,7 @@ export function* recordUpkeep({ kind, finishedAt, faults }: UpkeepRun, by?: Acto
 const waitForChanges = {
   sqlite: null,
   // A transaction that changes these tables holds locks that exclude this one until it ends.
-  postgres: 'LOCK TABLE items, uploads, intents IN SHARE MODE',
+  postgres: 'LOCK TABLE items, uploads, object_parts, intents IN SHARE MODE',
 }
 
 /**

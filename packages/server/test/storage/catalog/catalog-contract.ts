@@ -13,6 +13,7 @@ import { describeLabels } from './label-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { describeManyExpired } from './many-expired-contract.ts'
 import { describeMedia } from './media-contract.ts'
+import { describeMultiparts } from './multipart-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
@@ -53,6 +54,7 @@ export function describeThreads(engine: string, fresh: Fresh): void {
   describeManyChanges(engine, fresh)
   describeQuotas(engine, fresh)
   describeUploads(engine, fresh)
+  describeMultiparts(engine, fresh)
   describeIdempotency(engine, fresh)
   describeFeed(engine, fresh)
   describeHistory(engine, fresh)

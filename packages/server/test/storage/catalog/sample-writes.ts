@@ -6,7 +6,17 @@ import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { WebhookDelivery } from '../../../src/storage/catalog/feed/webhook-deliveries.ts'
 import type { WriteKind } from '../../../src/storage/catalog/nouns.ts'
 import type { BucketId, IdempotentRequest, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
-import { hashOf, inBlobStore, newItem, newServiceToken, newToken, newUpload, withBytes } from './samples.ts'
+import {
+  hashOf,
+  inBlobStore,
+  newItem,
+  newMultipart,
+  newPart,
+  newServiceToken,
+  newToken,
+  newUpload,
+  withBytes,
+} from './samples.ts'
 
 const day = 86_400_000
 const lease = { owner: 'owner', lifetime: 30_000 }
@@ -41,6 +51,10 @@ export function newSample() {
     newWebhookId: newWebhookId(),
     newUpload: upload({ id: newUploadId() }),
     intent: newItem().id,
+    multipart: newMultipart(),
+    newMultipart: newMultipart(),
+    part: newPart(1),
+    newPart: newPart(1),
   }
 }
 
@@ -98,6 +112,8 @@ export async function prepareSample(catalog: Catalog, sample: Sample): Promise<v
   for (const upload of [begun, ofUnknownLength, received]) await catalog.createUpload(upload)
   await catalog.storeParts(received.id, { parts: [], piece: new Uint8Array(10) }, receivedAt)
   await catalog.addIntents([sample.intent], 0)
+  await catalog.createMultipart(bucketId, sample.multipart)
+  await catalog.putPart(bucketId, sample.multipart.id, sample.part, now + day)
   await catalog.addSigningKey({ id: 'first', secret: hashOf('first'), createdAt: now }, false)
   const webhook = { url: 'https://example.org/', kinds: [], batch: 1, secret: 'whsec_1', createdAt: now }
   await catalog.addWebhook({ id: sample.webhookId, bucketId, ...webhook })
@@ -171,6 +187,10 @@ const ofEachKind: { readonly [Kind in WriteKind]: Make } = {
   finishUpload: (catalog, { received, added: [item] }) =>
     catalog.finishUpload(received.id, { ...withBytes(item), size: 10 }, now + day),
   removeUpload: (catalog, { received }) => catalog.removeUpload(received.id),
+  createMultipart: (catalog, sample) => catalog.createMultipart(bucketId, sample.newMultipart),
+  putPart: (catalog, { multipart, newPart }) =>
+    catalog.putPart(bucketId, multipart.id, newPart, now + 2 * day),
+  removeMultipart: (catalog, { multipart }) => catalog.removeMultipart(bucketId, multipart.id),
   recordEvents: (catalog) =>
     catalog.recordEvents([{ action: 'link', by: service, bucketId, target: 'item' }]),
   removeEvents: (catalog) => catalog.removeEvents(now + 100 * day, 100),

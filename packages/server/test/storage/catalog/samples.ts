@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { newItemId, newUploadId } from '../../../src/core/ids.ts'
+import { newItemId, newMultipartId, newUploadId } from '../../../src/core/ids.ts'
 import type { NewServiceToken, NewToken } from '../../../src/storage/catalog/access/tokens.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
+import type { NewMultipart, StoredPart } from '../../../src/storage/catalog/objects/multipart-uploads.ts'
 import type { AddedItem, BucketId, Item, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import type { NewUpload } from '../../../src/storage/catalog/uploads.ts'
 
@@ -56,6 +57,26 @@ export const newUpload = (bucketId: BucketId, fields: Partial<NewUpload> = {}): 
   tokenId: null,
   limitedBy: null,
   ...fields,
+})
+
+/** An upload of an object in parts. */
+export const newMultipart = (fields: Partial<Omit<NewMultipart, 'bucketId'>> = {}) => ({
+  id: newMultipartId(1_790_000_000_000),
+  key: 'folder/film.mp4',
+  headers: '{"metadata":{}}',
+  isPublic: false,
+  checksum: 'CRC32 COMPOSITE',
+  createdAt: 1_790_000_000_000,
+  expiresAt: 1_800_000_000_000,
+  tokenId: null,
+  limitedBy: null,
+  ...fields,
+})
+
+/** A part with a blob of its own. */
+export const newPart = (number: number, size = 100, itemId = newItemId()): StoredPart => ({
+  ...{ number, itemId, size, checksum: 'AAAAAA==', storedAt: 1_790_000_000_000 },
+  etag: number.toString(16).padStart(32, '0'),
 })
 
 /** A token whose id is `name` and whose hash is that of `name`. */

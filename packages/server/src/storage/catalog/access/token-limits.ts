@@ -73,6 +73,17 @@ export function* countLimited(
   )
 }
 
+/** What unfinished uploads reserve of limits, the id of which is in this column: items, and bytes. */
+const reservedOf = (id: string) => ({
+  items: `(SELECT count(*) FROM uploads WHERE limited_by = ${id} AND finished = 0)
+    + (SELECT count(*) FROM object_uploads WHERE limited_by = ${id} AND item IS NULL)`,
+  bytes: `(coalesce((SELECT sum(coalesce(length, received)) FROM uploads WHERE limited_by = ${id} AND finished = 0), 0)
+    + coalesce((SELECT sum(size) FROM object_parts JOIN object_uploads ON object_uploads.id = upload_id
+      WHERE limited_by = ${id} AND item IS NULL), 0))::int8`,
+})
+
+const counted = reservedOf('token_limits.id')
+
 /** What the limits of a bucket have reserved that does not match their unfinished uploads, and what these reserve, as texts. */
 export function wrongReservations(
   bucketId: BucketId,
@@ -82,10 +93,8 @@ export function wrongReservations(
   return all(
     (row) => ({ stored: textOf(row, 1), counted: textOf(row, 3) }),
     `SELECT id, CAST(reserved_items AS text), CAST(reserved_bytes AS text), CAST(items AS text), CAST(bytes AS text) FROM (
-      SELECT token_limits.id, reserved_items, reserved_bytes, count(uploads.id) AS items,
-        coalesce(sum(coalesce(length, received)), 0)::int8 AS bytes
-      FROM token_limits LEFT JOIN uploads ON limited_by = token_limits.id AND finished = 0
-      WHERE token_limits.bucket_id = $1 GROUP BY token_limits.id, reserved_items, reserved_bytes) AS counted
+      SELECT id, reserved_items, reserved_bytes, ${counted.items} AS items, ${counted.bytes} AS bytes
+      FROM token_limits WHERE bucket_id = $1) AS counted
     WHERE reserved_items <> items OR reserved_bytes <> bytes`,
     bucketId,
   )
@@ -94,11 +103,7 @@ export function wrongReservations(
 /** Corrects what the limits of a bucket have reserved. */
 export function* correctLimits(bucketId: BucketId): Work<void> {
   yield* write(
-    `UPDATE token_limits SET
-      reserved_items = (SELECT count(*) FROM uploads WHERE limited_by = token_limits.id AND finished = 0),
-      reserved_bytes = (SELECT coalesce(sum(coalesce(length, received)), 0)::int8 FROM uploads
-        WHERE limited_by = token_limits.id AND finished = 0)
-    WHERE bucket_id = $1`,
+    `UPDATE token_limits SET reserved_items = ${counted.items}, reserved_bytes = ${counted.bytes} WHERE bucket_id = $1`,
     bucketId,
   )
 }

@@ -142,8 +142,11 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
   const nodes = rankNodes(blocks, nextSeq)
   const reserved = yield* first(
     (row) => [integer(row, 0), integer(row, 1)] as const,
-    `SELECT count(*), coalesce(sum(coalesce(length, received)), 0)::int8
-    FROM uploads WHERE bucket_id = $1 AND finished = 0`,
+    `SELECT (SELECT count(*) FROM uploads WHERE bucket_id = $1 AND finished = 0)
+        + (SELECT count(*) FROM object_uploads WHERE bucket_id = $1 AND item IS NULL),
+      (coalesce((SELECT sum(coalesce(length, received)) FROM uploads WHERE bucket_id = $1 AND finished = 0), 0)
+        + coalesce((SELECT sum(size) FROM object_parts JOIN object_uploads ON object_uploads.id = upload_id
+          WHERE bucket_id = $1 AND item IS NULL), 0))::int8`,
     id,
   )
   const [items, reservedBytes] = reserved ?? [0, 0]

@@ -1,4 +1,3 @@
-import { isItemId, isUploadId } from '../../../core/ids.ts'
 import { isObject, parseJson } from '../../../core/json.ts'
 import { isNote, isTypes, readLimits } from '../../../core/quotas.ts'
 import { dayOf, maxDays } from '../../../core/times.ts'
@@ -6,114 +5,37 @@ import { isServiceScope } from '../../../core/token-rules.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../../core/webhook-rules.ts'
 import { actorKinds, auditActions } from '../audit/audit-events.ts'
 import { isItemChangeKind } from '../items/item-changes.ts'
+import { type ItemColumn, itemTable, maxTime } from '../items/item-columns.ts'
 import {
-  type ItemColumn,
-  itemTable,
-  maxTime,
-  newItemMembers,
-  type StoredType,
-} from '../items/item-columns.ts'
-import type { EngineName } from '../statements.ts'
+  bucket,
+  bytes,
+  type ColumnCheck,
+  counter,
+  flag,
+  int4,
+  integer,
+  isItemList,
+  itemId,
+  laterTime,
+  ofBucket,
+  only,
+  optional,
+  sequence,
+  shape,
+  shortText,
+  type TableCheck,
+  text,
+  time,
+  tokenId,
+  uploadId,
+} from './cell-checks.ts'
+import { objectChecks } from './object-checks.ts'
 
 // What the columns of the catalog contain, as far as the service depends on it. A test compares the tables and columns with the schemas.
 
-/** What a column contains. Values are checked as texts: integers may be too large for a number, and of bytes only the length is read. */
-export interface ColumnCheck {
-  readonly reads: 'text' | 'integer' | 'length'
-  /** Left out if only one engine has the column. */
-  readonly only?: EngineName
-  readonly isValid: (value: string | null) => boolean
-}
-
-export interface TableCheck {
-  /** The primary key, or another unique one: rows are read in its order. */
-  readonly key: readonly string[] | Readonly<Record<EngineName, readonly string[]>>
-  readonly only?: EngineName
-  readonly columns: Readonly<Record<string, ColumnCheck>>
-  /** By a column that refers to another row, or to another column: a condition that is true if it is right. */
-  readonly references?: Readonly<Record<string, string>>
-  /** The reference without which a row is of no use, because it is derived from another one or belongs to it: a repair removes such rows. */
-  readonly dependsOn?: string
-}
-
-const text = (isValid: (value: string) => boolean = () => true): ColumnCheck => ({
-  reads: 'text',
-  isValid: (value) => value !== null && isValid(value),
-})
-
-/** A whole number in this range, which ends at the largest exact number by default. */
-const integer = (least = 0, most = Number.MAX_SAFE_INTEGER): ColumnCheck => ({
-  reads: 'integer',
-  isValid(value) {
-    const number = value === null || !/^-?\d{1,16}$/.test(value) ? Number.NaN : Number(value)
-    return Number.isSafeInteger(number) && number >= least && number <= most
-  },
-})
-
-/** Bytes of a length in this range. */
-const bytes = (least = 0, most = Number.MAX_SAFE_INTEGER): ColumnCheck => ({
-  ...integer(least, most),
-  reads: 'length',
-})
-
-const optional = (check: ColumnCheck): ColumnCheck => ({
-  ...check,
-  isValid: (value) => value === null || check.isValid(value),
-})
-
-const only = (engine: EngineName, check: ColumnCheck): ColumnCheck => ({ ...check, only: engine })
-
-const shape = (pattern: RegExp): ColumnCheck => text((value) => pattern.test(value))
-const _lengthOf = (_least = 0, most = Number.MAX_SAFE_INTEGER) => shortText(most)
-const shortText = (most: number): ColumnCheck => text((value) => value.length <= most)
-
-/** Times from 1970 to the end of the year 9999. */
-const time = integer(0, maxTime)
-/** Of an expiry, which an operator may set as late as they like, and of a deadline. */
-const laterTime = integer()
-const flag = integer(0, 1)
-/** Numbers of rows that ranks are built for, so that a wrong one does not use up the memory. */
-const sequence = integer(0, 2 ** 40)
-/** Compared with the rows by bucket-counters.ts, which corrects it. */
-const counter = text()
-const bucket = integer(-Number.MAX_SAFE_INTEGER)
 const bucketName = shape(/^(?:[a-z0-9-]{1,63}|\d+\/(?:trash|deleted))$/)
 const usageDay = integer(0, dayOf(maxTime))
-const tokenId = shape(/^(?:tok|usr|svc)_[0-9a-z]{12}$/)
-const itemId = text(isItemId)
-const uploadId = text(isUploadId)
 const secret = shape(/^whsec_[\w+/]{43}=$/)
-const int4 = (least = 0) => integer(least, 2 ** 31 - 1)
-
-const ofBucket = (table: string) => `EXISTS (SELECT 1 FROM buckets WHERE buckets.id = ${table}.bucket_id)`
-
-/** JSON of the items of a stored response (`serializeItems` of items/item-rows.ts). */
-function isItemList(json: string): boolean {
-  const items = parseJson(json)
-  return (
-    Array.isArray(items) && items.length > 0 && items.every((item) => isObject(item) && isStoredItem(item))
-  )
-}
-
-const isNumber = (value: unknown) => Number.isSafeInteger(value)
-const isText = (value: unknown) => typeof value === 'string'
-
-/** By the type of the column of a member, its value in JSON. */
-const isJson: Readonly<Record<StoredType, (value: unknown) => boolean>> = {
-  ...{ int4: isNumber, int8: isNumber, text: isText },
-  bytewise: isText,
-  bytes: (value) => /^[0-9a-f]{64}$/.test(String(value)),
-  labels: (value) => isObject(value) && Object.values(value).every(isText),
-  flag: () => true,
-}
-
-const isStoredItem = (item: Readonly<Record<string, unknown>>): boolean =>
-  newItemMembers.every((member) => {
-    const { type, constraint, accepts } = itemTable[member]
-    const value = item[member] ?? null
-    if (value === null) return constraint === undefined
-    return isJson[type](value) && (type !== 'bytewise' || accepts?.(String(value)) !== false)
-  })
 
 function itemCheck({ type, accepts, range = [0, Number.MAX_SAFE_INTEGER] }: ItemColumn): ColumnCheck {
   if (accepts !== undefined) return text(accepts)
@@ -441,6 +363,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
     references: { upload_id: 'EXISTS (SELECT 1 FROM uploads WHERE uploads.id = upload_id AND finished = 0)' },
     dependsOn: 'upload_id',
   },
+  ...objectChecks,
   // The ids of these two are checked by `checkIds` of upkeep/fsck.ts, which repairs them.
   tombstones: { key: ['id'], columns: { id: text() } },
   intents: { key: ['id'], columns: { id: text(), expires_at: text() } },

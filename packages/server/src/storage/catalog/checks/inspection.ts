@@ -76,7 +76,7 @@ export interface CatalogInspection {
 
   removeContents(ids: readonly ContentId[]): Promise<void>
 
-  /** Returns the ids that no item, tombstone or unfinished upload has. */
+  /** Returns the ids that no item, tombstone, unfinished upload or part has. */
   findUnreferenced(ids: readonly ItemId[]): Promise<ItemId[]>
 
   /**
@@ -85,7 +85,7 @@ export interface CatalogInspection {
    */
   retire(ids: readonly ItemId[]): Promise<readonly ItemId[]>
 
-  /** Tombstones of ids that an item or an unfinished upload has. They are wrong, because the bytes of such an id are not those of a deleted item. */
+  /** Tombstones of ids that an item, an unfinished upload or a part has. They are wrong, because the bytes of such an id are not those of a deleted item. */
   wrongTombstones(): Promise<ItemId[]>
 
   /** Removes the tombstones of wrongTombstones, as they are in its transaction. Returns their ids. */
@@ -190,7 +190,8 @@ const orphans = {
 }
 
 const isNamed = `EXISTS (SELECT 1 FROM items WHERE items.id = tombstones.id)
-  OR EXISTS (SELECT 1 FROM uploads WHERE item_id = tombstones.id AND finished = 0)`
+  OR EXISTS (SELECT 1 FROM uploads WHERE item_id = tombstones.id AND finished = 0)
+  OR EXISTS (SELECT 1 FROM object_parts WHERE item_id = tombstones.id)`
 
 /** Ids in one transaction. It takes a few milliseconds, during which a running server's writes may wait. */
 const idsPerWrite = 500

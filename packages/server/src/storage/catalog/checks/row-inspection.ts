@@ -8,7 +8,8 @@ import {
   type Work,
   write,
 } from '../statements.ts'
-import { type ColumnCheck, type TableCheck, tableChecks } from './column-checks.ts'
+import type { ColumnCheck, TableCheck } from './cell-checks.ts'
+import { tableChecks } from './column-checks.ts'
 
 // Compares the columns of all tables with column-checks.ts.
 

@@ -175,13 +175,14 @@ BEGIN
   PERFORM change_ranks(-_bucket, _next, _seqs, -1);
 END $$;
 
--- Ids that no item, tombstone or unfinished upload has.
+-- Ids that no item, tombstone, unfinished upload or part has.
 CREATE FUNCTION unreferenced_ids(_ids text[]) RETURNS SETOF text
 LANGUAGE sql STABLE AS $$
   SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number)
   WHERE NOT EXISTS (SELECT 1 FROM items WHERE items.id = wanted.id)
     AND NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.id = wanted.id)
     AND NOT EXISTS (SELECT 1 FROM uploads WHERE item_id = wanted.id AND finished = 0)
+    AND NOT EXISTS (SELECT 1 FROM object_parts WHERE item_id = wanted.id)
   ORDER BY number
 $$;
 
@@ -192,7 +193,7 @@ LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
 DECLARE
   _retired text[];
 BEGIN
-  LOCK TABLE items IN SHARE MODE;
+  LOCK TABLE items, object_parts IN SHARE MODE;
   _retired := ARRAY(SELECT unreferenced_ids(_ids));
   INSERT INTO retired (id) SELECT unnest(_retired) ON CONFLICT DO NOTHING;
   RETURN QUERY SELECT unnest(_retired);

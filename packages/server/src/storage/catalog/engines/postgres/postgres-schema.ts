@@ -316,6 +316,38 @@ CREATE TABLE upload_pieces (
 
 ALTER TABLE upload_pieces ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
+-- Objects that are uploaded in parts (catalog/objects/multipart-uploads.ts). item, etag and parts are those of the object that the upload has become, null
+-- before; the row then stays for a day. Each part is a blob of its own, whose id is item_id.
+CREATE TABLE object_uploads (
+  id text COLLATE "C" PRIMARY KEY,
+  bucket_id int8 NOT NULL REFERENCES buckets (id),
+  key bytea NOT NULL,
+  headers text NOT NULL,
+  public int4 NOT NULL,
+  checksum text,
+  created_at int8 NOT NULL,
+  expires_at int8 NOT NULL,
+  token_id text COLLATE "C",
+  limited_by text COLLATE "C",
+  item text,
+  etag text,
+  parts text
+) WITH (fillfactor = 70);
+
+CREATE INDEX object_uploads_by_key ON object_uploads (bucket_id, key, id);
+CREATE INDEX object_uploads_by_expiry ON object_uploads (expires_at, id);
+
+CREATE TABLE object_parts (
+  upload_id text COLLATE "C" NOT NULL REFERENCES object_uploads (id) ON DELETE CASCADE,
+  number int4 NOT NULL,
+  item_id text COLLATE "C" NOT NULL UNIQUE,
+  size int8 NOT NULL,
+  etag text NOT NULL,
+  checksum text,
+  stored_at int8 NOT NULL,
+  PRIMARY KEY (upload_id, number)
+);
+
 CREATE TABLE tombstones (
   id text COLLATE "C" PRIMARY KEY
 );

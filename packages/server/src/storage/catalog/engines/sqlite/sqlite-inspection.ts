@@ -54,6 +54,8 @@ const renewal = `
   DELETE FROM upload_parts;
   DELETE FROM upload_pieces;
   DELETE FROM uploads WHERE finished = 0;
+  DELETE FROM object_parts;
+  DELETE FROM object_uploads;
   UPDATE buckets SET reserved_items = 0, reserved_bytes = 0;
   UPDATE token_limits SET reserved_items = 0, reserved_bytes = 0;
   DELETE FROM tombstones;

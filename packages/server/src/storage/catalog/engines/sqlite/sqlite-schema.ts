@@ -313,6 +313,38 @@ CREATE TABLE upload_pieces (
   PRIMARY KEY (upload_id, number)
 ) STRICT;
 
+-- Objects that are uploaded in parts (catalog/objects/multipart-uploads.ts). item, etag and parts are those of the object that the upload has become, null
+-- before; the row then stays for a day. Each part is a blob of its own, whose id is item_id.
+CREATE TABLE object_uploads (
+  id TEXT PRIMARY KEY NOT NULL,
+  bucket_id INTEGER NOT NULL REFERENCES buckets (id),
+  key BLOB NOT NULL,
+  headers TEXT NOT NULL,
+  public INTEGER NOT NULL,
+  checksum TEXT,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  token_id TEXT,
+  limited_by TEXT,
+  item TEXT,
+  etag TEXT,
+  parts TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX object_uploads_by_key ON object_uploads (bucket_id, key, id);
+CREATE INDEX object_uploads_by_expiry ON object_uploads (expires_at, id);
+
+CREATE TABLE object_parts (
+  upload_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  item_id TEXT NOT NULL UNIQUE,
+  size INTEGER NOT NULL,
+  etag TEXT NOT NULL,
+  checksum TEXT,
+  stored_at INTEGER NOT NULL,
+  PRIMARY KEY (upload_id, number)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE tombstones (
   id TEXT PRIMARY KEY NOT NULL
 ) STRICT, WITHOUT ROWID;
