@@ -99,6 +99,7 @@ const catalogImports: Readonly<Record<string, readonly string[]>> = {
   lists: ['items'],
   feed: ['items', 'audit'],
   checks: ['feed', 'items', 'access', 'audit'],
+  objects: ['access', 'audit', 'feed', 'items'],
   engines: ['checks', 'feed', 'lists', 'items', 'access', 'audit'],
 }
 

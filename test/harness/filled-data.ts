@@ -90,6 +90,11 @@ export async function fill(server: TestServer) {
     rows.engine === 'sqlite' ? ["X'61'", '9000000000000'] : ["'a'::bytea", "'2100-01-01'"]
   await rows.change(`INSERT INTO upload_parts (upload_id, number, size, etag) VALUES ('${uploadId}', 1, 5, 'e');
     INSERT INTO upload_pieces (upload_id, number, bytes) VALUES ('${uploadId}', 1, ${bytes});
+    INSERT INTO object_uploads (id, bucket_id, key, headers, public, checksum, created_at, expires_at, token_id, limited_by, item, etag, parts)
+    VALUES ('${'4'.repeat(26)}', 1, ${bytes}, '{"metadata":{}}', 0, 'CRC32 COMPOSITE', 1, 9000000000000, '${limited.id}', null, null, null, null);
+    INSERT INTO object_parts (upload_id, number, item_id, size, etag, checksum, stored_at)
+    VALUES ('${'4'.repeat(26)}', 1, '${'5'.repeat(28)}', 7, '${'6'.repeat(32)}', 'AAAAAA==', 1);
+    UPDATE buckets SET reserved_items = reserved_items + 1, reserved_bytes = reserved_bytes + 7 WHERE id = 1;
     INSERT INTO retired (id) VALUES ('${'1'.repeat(26)}');
     INSERT INTO intents (id, expires_at) VALUES ('${'2'.repeat(26)}', ${later});
     INSERT INTO damaged (id) VALUES ('${ids[1]}')`)

@@ -61,10 +61,10 @@ export interface StoredPart {
 }
 
 /** An upload in a list. */
-export type ListedMultipart = Pick<NewMultipart, 'id' | 'key' | 'createdAt' | 'checksum'>
+type ListedMultipart = Pick<NewMultipart, 'id' | 'key' | 'createdAt' | 'checksum'>
 
 /** Which uploads a list has. */
-export interface MultipartSelection {
+interface MultipartSelection {
   readonly prefix: string
   /** Keys that are equal up to a delimiter after the prefix are one entry; null for none. */
   readonly delimiter: string | null
@@ -297,7 +297,7 @@ export function* removeMultipartsOf(bucketId: BucketId, limit: number): Work<rea
 }
 
 /** Removes the parts of an unfinished upload and what it reserves. Returns the ids of their blobs, which have tombstones. */
-export function* releaseParts(upload: Multipart): Work<readonly ItemId[]> {
+function* releaseParts(upload: Multipart): Work<readonly ItemId[]> {
   const { ids, bytes } = yield* removeParts(upload.id, null)
   yield* release(upload, { items: 1, bytes })
   return ids
@@ -319,7 +319,7 @@ function* removeParts(id: UploadId, number: number | null): Work<{ ids: readonly
   return { ids: removed.map(({ id }) => id), bytes: removed.reduce((sum, { size }) => sum + size, 0) }
 }
 
-export function* findUnfinished(bucketId: BucketId, id: UploadId): Query<Multipart | null> {
+function* findUnfinished(bucketId: BucketId, id: UploadId): Query<Multipart | null> {
   const upload = yield* findMultipart(bucketId, id)
   return upload?.completed === null ? upload : null
 }
