@@ -21,7 +21,7 @@ const foreign = [
 const exposed =
   'ETag, Location, Content-Range, Content-Disposition, Accept-Ranges, Retry-After, RateLimit, RateLimit-Policy, ' +
   'Link, WWW-Authenticate, ' +
-  'Content-Location, X-Request-Id, Tus-Resumable, Tus-Version, Tus-Extension, Tus-Max-Size, Tus-Checksum-Algorithm, ' +
+  'Content-Location, X-Request-Id, Mediabucket-Variant, Tus-Resumable, Tus-Version, Tus-Extension, Tus-Max-Size, Tus-Checksum-Algorithm, ' +
   'Upload-Offset, Upload-Length, Upload-Defer-Length, Upload-Metadata, Upload-Expires'
 
 const cors = ({ headers }: Response) =>

@@ -67,6 +67,69 @@ test.each(['33', '320', 'CARD', 'card=', 'large', 'thumb-2', 'thumb-2-avif'])(
   },
 )
 
+const withQuery = (query: string, headers: Record<string, string> = {}) =>
+  fetch(`${server.url}/media/${picture.id}?${query}`, { headers })
+
+test.each([
+  ['w=1', '32'],
+  ['w=32', '32'],
+  ['width=33', 'strip'],
+  ['w=301', 'thumb'],
+  ['w=400', 'thumb'],
+  ['w=401&v=2', 'medium'],
+  ['other=1&w=1600', 'medium'],
+  ['w=99999&wait=60', 'medium'],
+])(
+  'V18 a width selects the smallest size of whole pictures that is at least as wide: ?%s is %s',
+  async (query, name) => {
+    for (const headers of [{}, browser, {}]) {
+      const [selected, named] = [await withQuery(query, headers), await get(name, headers)]
+      expect([selected.status, selected.headers.get('mediabucket-variant')]).toEqual([200, name])
+      for (const header of ['etag', 'cache-control', 'content-type', 'vary', 'mediabucket-variant'])
+        expect([header, selected.headers.get(header)]).toEqual([header, named.response.headers.get(header)])
+      expect(Buffer.from(await selected.arrayBuffer())).toEqual(named.bytes)
+      const etag = named.response.headers.get('etag') ?? ''
+      const unchanged = await withQuery(query, { ...headers, 'if-none-match': etag })
+      expect([unchanged.status, unchanged.headers.get('mediabucket-variant')]).toEqual([304, name])
+    }
+  },
+)
+
+test.each([
+  ...['w=', 'w=0', 'w=-1', 'w=1.5', 'w=100000', 'w=640px', 'w=1&w=2', 'w=1&width=1', 'w=100&variant=thumb'],
+  ...['h=640', 'height=1', 'size=large', 'fit=cover', 'format=webp', 'fm=jpg', 'quality=80', 'q=80', 'dpr=2'],
+  ...['w=100&q=80', 'variant=thumb&fit=crop', 'crop=1:1', 'resize=1', 'auto=format', 'thumb', 'thumbnail=1'],
+])(
+  'V18 a parameter that would be ignored, although it looks like a size, gets a 400 problem: ?%s',
+  async (query) => {
+    const { errors } = await expectProblem(await withQuery(query), 400, 'parameter-malformed')
+    expect(errors?.[0]?.detail).toMatch(/^(?=.*\bw(idth)?\b).*\bvariant\b/)
+  },
+)
+
+test('V18 the response with the file names no size, and other parameters are ignored', async () => {
+  const response = await withQuery('v=2&utm_source=mail&page=3')
+  expect([response.status, response.headers.get('mediabucket-variant')]).toEqual([200, null])
+  expect(response.headers.get('content-type')).toBe('image/png')
+})
+
+test('V18 thousands of widths and parameters render and store nothing new', async () => {
+  for (const name of ['32', 'strip', 'thumb', 'medium']) await get(name)
+  const before = await renderCount(server)
+  const stored = storedVariants(server)
+  for (let round = 0; round < 2_000; round += 50)
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, index) => {
+        const width = round + index + 1
+        const query = index % 3 === 0 ? `w=${width}&h=${width}` : `w=${width}`
+        const response = await withQuery(query)
+        await response.arrayBuffer()
+        expect(response.status).toBe(index % 3 === 0 ? 400 : 200)
+      }),
+    )
+  expect([await renderCount(server), storedVariants(server)]).toEqual([before, stored])
+})
+
 test('M1 variants of a media object are the sizes of the operator, and their URLs work', async () => {
   const { variants } = picture
   expect(Object.keys(variants ?? {}).toSorted()).toEqual(['32', 'card', 'medium', 'strip', 'thumb'])

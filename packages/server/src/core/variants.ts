@@ -73,6 +73,11 @@ export interface VariantList {
   find(name: string, format: VariantFormat): Variant | undefined
   /** Null if no variant is requested. Throws Fault `variant-unknown` (docs/interface.md V1). */
   parse(name: unknown, format: VariantFormat): Variant | null
+  /**
+   * The name of the requested size, as it was sent, or of the one that a width selects; undefined if none is requested. Throws Fault `parameter-malformed`
+   * (docs/interface.md V18).
+   */
+  nameIn(query: Readonly<Record<string, unknown>>): unknown
 }
 
 export function createVariantList(sizes: readonly VariantSize[]): VariantList {
@@ -85,6 +90,9 @@ export function createVariantList(sizes: readonly VariantSize[]): VariantList {
   const names = [...variants.keys()]
   const accepts = `variant accepts one of: ${names.join(', ')}.`
   const find = (name: string, format: VariantFormat) => variants.get(name)?.[format]
+  const byWidth = sizes
+    .filter(({ fit }) => fit === 'contain')
+    .toSorted((one, other) => one.width - other.width || one.height - other.height)
 
   return {
     names,
@@ -98,7 +106,43 @@ export function createVariantList(sizes: readonly VariantSize[]): VariantList {
         parameters: [{ parameter: 'variant', detail: accepts, accepted: names }],
       })
     },
+    nameIn(query) {
+      let width: number | null = null
+      for (const [parameter, value] of Object.entries(query)) {
+        if (!sizeParameters.has(parameter)) continue
+        const isWidth = widthParameters.has(parameter) && width === null && query['variant'] === undefined
+        if (!isWidth || typeof value !== 'string' || !widthShape.test(value))
+          throw foreignSize(parameter, accepts)
+        width = Number(value)
+      }
+      if (width === null) return query['variant']
+      const wanted = width
+      return (byWidth.find((size) => size.width >= wanted) ?? byWidth.at(-1))?.name
+    },
   }
+}
+
+/** The names of the width that selects a size. */
+const widthParameters: ReadonlySet<string> = new Set(['w', 'width'])
+
+/**
+ * The parameters by which other services resize pictures. Without a problem, a client that sends one would get the whole picture, and nobody would
+ * notice.
+ */
+const sizeParameters: ReadonlySet<string> = new Set([
+  ...widthParameters,
+  ...['h', 'height', 'size', 'sz', 'dpr', 'fit', 'crop', 'resize', 'scale', 'rect'],
+  ...['format', 'fm', 'quality', 'q', 'auto', 'thumb', 'thumbnail'],
+])
+
+/** Pixels. */
+const widthShape = /^[1-9]\d{0,4}$/
+
+function foreignSize(parameter: string, accepts: string): Fault {
+  const detail = widthParameters.has(parameter)
+    ? `${parameter} is a whole number of pixels from 1 to 99999. It is sent once, and without variant.`
+    : `The service has pictures of listed sizes only. Select one by w, a width in pixels, or by variant: ${accepts}`
+  return new Fault('parameter-malformed', detail, { parameters: [{ parameter, detail }] })
 }
 
 /** The seconds for which a request waits for a variant that is not rendered yet; null without a limit (docs/interface.md V17). */

@@ -84,9 +84,10 @@ export function bytesRoutes(
     const { id, request, response, line, params, query } = exchange
     const { headers } = request
     const { name } = params
-    const { variant, wait } = query
+    const { wait } = query
     const isDownload = query['download'] !== undefined
     const link = linkOf(request.url ?? '', name)
+    const variant = link === null ? variants.nameIn(query) : query['variant']
     const isHead = request.method === 'HEAD'
     const sent = { id, request, line, isHead, name, variant, wait, isDownload, link }
     const found = isPlain(sent) ? await openCached(sent) : null

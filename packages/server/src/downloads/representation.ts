@@ -16,6 +16,9 @@ const embeddingHeaders = {
 }
 const sandboxHeaders = { ...embeddingHeaders, 'content-security-policy': policy }
 
+/** The name of the size of a variant (docs/interface.md V18). */
+const variantHeader = 'mediabucket-variant'
+
 /** Headers of every problem of the route (docs/interface.md B5). */
 export const problemHeaders: Readonly<Record<string, string>> = sandboxHeaders
 
@@ -112,6 +115,7 @@ export function describeRepresentation(parts: {
         ...['etag', etag],
         ...['last-modified', new Date(item.createdAt).toUTCString()],
         ...['cache-control', caching.cacheControl],
+        ...(variant === null ? [] : [variantHeader, variant.name]),
       ],
       content: ['content-type', contentType, 'content-disposition', contentDisposition],
     }

@@ -14,6 +14,7 @@ const exposedHeaders = [
   'WWW-Authenticate',
   'Content-Location',
   'X-Request-Id',
+  'Mediabucket-Variant',
   'Tus-Resumable',
   'Tus-Version',
   'Tus-Extension',

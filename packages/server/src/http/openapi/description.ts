@@ -269,6 +269,12 @@ export const responseHeaders = {
     schema: text,
     example: 'inline; filename="harbour.jpg"',
   },
+  'Mediabucket-Variant': {
+    description: 'The name of the size of a variant; absent where the response is the file.',
+    schema: text,
+    example: 'medium',
+    optional: true,
+  },
   'Content-Security-Policy': {
     description:
       'Forbids scripts and external resources. Absent for PDF, whose viewers it breaks, and for the service’s own plain text.',

@@ -278,6 +278,15 @@ export const BytesQuery = Type.Object({
         'A smaller picture instead of the bytes, by the name of its size: `thumb` (400 × 400 pixels), `medium` (1600 × 1600 pixels), or another size of MEDIABUCKET_VARIANTS. AVIF for clients that accept `image/avif`, WebP for others.',
     }),
   ),
+  w: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 99_999,
+      examples: [640],
+      description:
+        'Instead of `variant`: a width in pixels. It selects the smallest size that shows the whole picture and is at least as wide, or the largest one. `Mediabucket-Variant` names it. `width` is the same. Other parameters of services that resize pictures (`h`, `fit`, `quality` …) get a 400 problem.',
+    }),
+  ),
   wait: Type.Optional(
     Type.Integer({
       minimum: 0,
