@@ -78,12 +78,13 @@ export class ItemRemover {
     const known = wanted.filter(isItemId)
     if (known.length === 0) return { deleted: [], missing: wanted }
     const removed = await remove(known)
-    this.#deleteLater(removed)
+    this.deleteLater(removed.tombstones)
     const deleted: ReadonlySet<string> = new Set(removed.ids)
     return { deleted: [...deleted], missing: wanted.filter((id) => !deleted.has(id)) }
   }
 
-  #deleteLater({ tombstones }: RemovedItems): void {
+  /** Deletes the bytes of removed items, or of parts of objects, and then their tombstones, in the background. */
+  deleteLater(tombstones: readonly ItemId[]): void {
     if (tombstones.length === 0) return
     this.#waiting.push(...tombstones)
     this.#deleting ??= this.#deleteWaiting()

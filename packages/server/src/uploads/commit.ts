@@ -1,44 +1,23 @@
 import { createHash } from 'node:crypto'
-import { hasTiffStructure, isRawExtension } from '@mediabucket/strip-metadata'
 import { Fault } from '../core/faults.ts'
 import { createItemIds, type ItemId } from '../core/ids.ts'
-import type { Labels } from '../core/item-labels.ts'
-import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
-import {
-  limitsTypes,
-  maxFileSizeOf,
-  requireFileSize,
-  requireType,
-  type UploadLimits,
-  withFixedLabels,
-} from '../core/quotas.ts'
-import { storedType } from '../core/stored-type.ts'
+import { maxFileSizeOf, requireFileSize } from '../core/quotas.ts'
 import type { Actor } from '../core/token-rules.ts'
-import { isDecoded } from '../core/variants.ts'
-import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../pictures/received-pictures.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { ReceivedBlob, ReceivedFile } from '../storage/blobs/received-file.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { AddedItem, BucketId, Grant, IdempotentRequest, NewItem } from '../storage/catalog/records.ts'
-import { sniffType } from './file-type.ts'
+import type { AddedItem, BucketId, IdempotentRequest, NewItem } from '../storage/catalog/records.ts'
+import { type ItemParts, newItem, type SentFile, type UploadBucket } from './new-items.ts'
 import { type FileReceiver, receivedBytes } from './received-files.ts'
 import {
   createKeyedReservations,
   createUploadReservations,
+  noReservation,
   type RequestKey,
   type Reservation,
   type Reserve,
 } from './reservations.ts'
 import type { FreeSpace, SpaceClaim } from './space.ts'
-
-/** What a client says about a file, as it was sent. */
-export interface SentFile {
-  /** Its last name; what is before it is the path within a folder. */
-  readonly filename: string | null
-  readonly declaredType: string | null
-  /** Null or left out for none. */
-  readonly labels?: Labels | null
-}
 
 /** A file being received. */
 export interface IncomingFile {
@@ -85,6 +64,8 @@ export function storeOperations(parts: StoreParts) {
       storeItems(store, bucket, files, options),
     storeSmallFile: (bucket: UploadBucket, bytes: Uint8Array, sent: SentFile, options: SmallFileOptions) =>
       storeSmallFile(store, bucket, { sent, body: bytes }, options),
+    storeFile: <T>(bucket: UploadBucket, file: IncomingFile, options: FileOptions<T>) =>
+      storeFile(store, bucket, file, options),
   }
 }
 
@@ -116,6 +97,41 @@ async function storeItems(
     )
     if (arrivals.length === 0) return { items: [], repeated: false }
     return await commitFiles(store, bucket, arrivals, { by, key, reservation })
+  } finally {
+    receiver.release()
+    reservation.release()
+    claim.release()
+  }
+}
+
+interface FileOptions<T> extends Required<Pick<StoreOptions, 'by' | 'atMost' | 'expiresAt'>> {
+  /** Whether its quota is reserved, by an upload that is complete. */
+  readonly isReserved?: boolean
+  /** Adds the row of the item, and what belongs to it, in one transaction. Null if it has added nothing. */
+  readonly add: (item: AddedItem) => Promise<T | null>
+}
+
+/** Stores one file as storeItems, whose row `add` adds. Returns the result of `add`; discards the bytes if it is null. */
+async function storeFile<T>(
+  store: Store,
+  bucket: UploadBucket,
+  file: IncomingFile,
+  { isReserved = false, add, ...options }: FileOptions<T>,
+): Promise<T | null> {
+  const claim = store.space.claim(options.atMost ?? 0)
+  const reservation = isReserved ? noReservation : store.reserve(bucket)
+  const receiver = store.newReceiver()
+  try {
+    const taken = { receiver, reservation, claim }
+    const arrivals = await new Reception(store, bucket, taken, options).receive([[file]])
+    const received = blobsOf(arrivals.map(({ file }) => file))
+    return await commitBlobs(store.blobs, received, async () => {
+      reservation.beginCommit()
+      const [added = null] = await Promise.all(arrivals.map(({ item }) => add(item)))
+      if (added === null) await store.blobs.discard(received)
+      else if (store.onStored) for (const { item } of arrivals) store.onStored(bucket.bucketId, item)
+      return added
+    })
   } finally {
     receiver.release()
     reservation.release()
@@ -313,22 +329,40 @@ async function commitFiles(
       await blobs.discard(stored)
       return { items: first, repeated: true }
     }
-    if (stored.length > 0) await blobs.commit(stored)
   } catch (error) {
     await blobs.discard(stored)
     throw error
   }
-  // Then the rows that name them.
-  try {
+  return commitBlobs(blobs, stored, async () => {
     reservation?.beginCommit()
     const committed = await commitRows(catalog, bucket, items, { request, by })
     const repeated = committed[0]?.id !== items[0]?.id
     if (repeated) await blobs.discard(stored)
     else if (onStored) for (const item of items) onStored(bucket.bucketId, item)
     return { items: committed, repeated }
+  })
+}
+
+/**
+ * Commits received bytes, then calls `addRows`, which adds the rows that name them. If it throws, the bytes are discarded, unless the outcome of the commit of
+ * the rows is unknown.
+ */
+export async function commitBlobs<T>(
+  blobs: CommitParts['blobs'],
+  received: readonly ReceivedBlob[],
+  addRows: () => Promise<T>,
+): Promise<T> {
+  try {
+    if (received.length > 0) await blobs.commit(received)
   } catch (error) {
-    // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
-    if (error instanceof Fault && notCommitted.has(error.code)) await blobs.discard(stored)
+    await blobs.discard(received)
+    throw error
+  }
+  try {
+    return await addRows()
+  } catch (error) {
+    // After any other error, the rows may be committed, so their blobs stay.
+    if (error instanceof Fault && notCommitted.has(error.code)) await blobs.discard(received)
     throw error
   }
 }
@@ -373,78 +407,11 @@ const notCommitted: ReadonlySet<string> = new Set([
   'quota-exceeded',
   'token-limit-exceeded',
   'idempotency-key-reused',
+  'precondition-failed',
+  'upload-unknown',
   'token-revoked',
   'bucket-unknown',
 ])
 
-/** The bucket of an upload, and the limits of its token. */
-export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata' | 'limits'> & UploadLimits
-
-/** When a new item expires, by the lifetime of its token or its bucket; null for never. */
-export const defaultExpiry = (itemDays: number | null, now: number): number | null =>
-  itemDays === null ? null : now + itemDays * day
-
-/** When a new item expires, if the client states a time: not after the lifetime of its token (docs/interface.md T9). */
-export const statedExpiry = (stated: number, limits: Grant['limits'], now: number): number =>
-  Math.min(stated, defaultExpiry(limits?.itemDays ?? null, now) ?? stated)
-
 /** Called with each new item, before the response to its upload. Must return at once. */
 export type OnStored = (bucketId: BucketId, item: NewItem) => void
-
-export interface ItemParts {
-  readonly blobs: Pick<BlobStore, 'peek'>
-  readonly measurePicture: MeasurePicture
-  readonly removeMetadata: RemoveMetadata
-  readonly readTaken: ReadTaken
-}
-
-/**
- * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
- * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
- * Fault `type-refused`, and Fault `overloaded` if the type is needed and cannot be read.
- */
-export async function newItem(
-  parts: ItemParts,
-  file: ReceivedFile,
-  bucket: UploadBucket,
-  sent: SentFile,
-  given: { readonly id: ItemId; readonly createdAt: number; readonly expiresAt: number | null },
-): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
-  const filename = cleanFilename(sent.filename)
-  const path = cleanPath(sent.filename)
-  const { bucketId, removesMetadata } = bucket
-  const labels = withFixedLabels(bucket.limits, sent.labels)
-  // Required where metadata are removed: with another type, the file would be stored with its metadata.
-  const isRequired = removesMetadata !== false || limitsTypes(bucket)
-  const sniffing = sniffType(parts.blobs, file, { isRequired })
-  // Most small files have their types and dimensions at once. To await them would delay each file of a form by a tick.
-  const sniffed = sniffing && (await sniffing)
-  const type = storedType({ sniffed, declared: sent.declaredType, filename, start: file })
-  requireType(bucket, { contentType: type.contentType, sniffed: sniffed?.mime ?? null, head: file.head })
-  // A RAW file with the structure of TIFF is stored as it is sent.
-  const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
-  const keepsTaken = removesMetadata === 'except-taken' && !type.contentType.startsWith('audio/')
-  const removal = { contentType: type.contentType, bucketId, keepsTaken }
-  const { stored, reading } =
-    removesMetadata && !isRaw ? await parts.removeMetadata(file, removal) : { stored: file, reading: null }
-  // Of the file as it was sent. Most files are no pictures, and nothing is awaited for them.
-  const later = removesMetadata === true || reading ? null : parts.readTaken(file, type.contentType)
-  const { taken, isRead } = (later && (await later)) ?? { taken: reading?.taken ?? null, isRead: true }
-  const dimensions = isDecoded(type.contentType) ? await parts.measurePicture(stored, bucketId) : null
-  const item = {
-    id: 'id' in stored && stored !== file ? stored.id : given.id,
-    filename,
-    ...type,
-    size: stored.size,
-    sha256: stored.sha256,
-    width: dimensions?.width ?? null,
-    height: dimensions?.height ?? null,
-    createdAt: given.createdAt,
-    bytes: 'bytes' in stored ? stored.bytes : null,
-    ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
-    ...(path === null ? {} : { path }),
-    ...(labels === null ? {} : { labels }),
-    ...(taken === null ? { takenRead: isRead } : { takenAt: taken.time, takenOffset: taken.offset }),
-  }
-  return { item, stored }
-}

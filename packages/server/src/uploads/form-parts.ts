@@ -1,7 +1,7 @@
 import { Fault } from '../core/faults.ts'
 import { essenceOf } from '../core/stored-type.ts'
 import { dispositionFilename, parseParameters } from '../http/headers.ts'
-import type { SentFile } from './commit.ts'
+import type { SentFile } from './new-items.ts'
 
 /** A part of a multipart body. */
 export interface Part {

@@ -16,6 +16,9 @@ export interface Reservation {
   release(): void
 }
 
+/** Of an upload whose quota is reserved otherwise. */
+export const noReservation: Reservation = { hold: async () => {}, beginCommit() {}, release() {} }
+
 /** All reservations of one bucket, or of one token with limits. */
 interface Held {
   items: number

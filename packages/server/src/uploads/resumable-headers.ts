@@ -4,7 +4,7 @@ import { Fault } from '../core/faults.ts'
 import { type Labels, labelRule, parseLabelText } from '../core/item-labels.ts'
 import { parseExpiry } from '../core/times.ts'
 import type { Grant } from '../storage/catalog/records.ts'
-import { defaultExpiry, statedExpiry } from './commit.ts'
+import { defaultExpiry, statedExpiry } from './new-items.ts'
 
 /** The headers of a request that describe an upload or a chunk; null or false where they are absent. */
 export interface UploadHeaders {

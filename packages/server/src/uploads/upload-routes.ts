@@ -13,15 +13,7 @@ import { parseIdempotencyKey } from '../http/idempotency-key.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { mediaObjectOf } from '../items/item-operations.ts'
 import type { Grant } from '../storage/catalog/records.ts'
-import {
-  defaultExpiry,
-  type IncomingFile,
-  type IncomingFiles,
-  type SentFile,
-  type Stored,
-  type StoreOperations,
-  statedExpiry,
-} from './commit.ts'
+import type { IncomingFile, IncomingFiles, Stored, StoreOperations } from './commit.ts'
 import {
   malformedForm,
   maxPartOverhead,
@@ -30,6 +22,7 @@ import {
   readFileHeaders,
   readParts,
 } from './form-parts.ts'
+import { defaultExpiry, type SentFile, statedExpiry } from './new-items.ts'
 import { resumed } from './received-files.ts'
 import type { RequestKey } from './reservations.ts'
 import * as openapi from './upload-routes.openapi.ts'

@@ -3,7 +3,7 @@ import { noise } from '../../../../test/harness/pictures.ts'
 import { createItemIds } from '../../src/core/ids.ts'
 import { received } from '../../src/storage/blobs/received-file.ts'
 import type { BucketId } from '../../src/storage/catalog/records.ts'
-import { newItem } from '../../src/uploads/commit.ts'
+import { newItem } from '../../src/uploads/new-items.ts'
 
 test('X3 a file with the structure of TIFF is stored as it is sent if its name is that of a RAW file, and only then', async () => {
   const bytes = await noise(16).tiff().toBuffer()

@@ -1,0 +1,93 @@
+import { hasTiffStructure, isRawExtension } from '@mediabucket/strip-metadata'
+import type { ItemId } from '../core/ids.ts'
+import type { Labels } from '../core/item-labels.ts'
+import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
+import { limitsTypes, requireType, type UploadLimits, withFixedLabels } from '../core/quotas.ts'
+import { storedType } from '../core/stored-type.ts'
+import { isDecoded } from '../core/variants.ts'
+import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../pictures/received-pictures.ts'
+import type { BlobStore } from '../storage/blobs/blobs.ts'
+import type { ReceivedFile } from '../storage/blobs/received-file.ts'
+import type { AddedItem, Grant } from '../storage/catalog/records.ts'
+import { sniffType } from './file-type.ts'
+
+/** What a client says about a file, as it was sent. */
+export interface SentFile {
+  /** Its last name; what is before it is the path within a folder. */
+  readonly filename: string | null
+  readonly declaredType: string | null
+  /** Null or left out for none. */
+  readonly labels?: Labels | null
+}
+
+/** Milliseconds. */
+const day = 86_400_000
+
+/** The bucket of an upload, and the limits of its token. */
+export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata' | 'limits'> & UploadLimits
+
+/** When a new item expires, by the lifetime of its token or its bucket; null for never. */
+export const defaultExpiry = (itemDays: number | null, now: number): number | null =>
+  itemDays === null ? null : now + itemDays * day
+
+/** When a new item expires, if the client states a time: not after the lifetime of its token (docs/interface.md T9). */
+export const statedExpiry = (stated: number, limits: Grant['limits'], now: number): number =>
+  Math.min(stated, defaultExpiry(limits?.itemDays ?? null, now) ?? stated)
+
+export interface ItemParts {
+  readonly blobs: Pick<BlobStore, 'peek'>
+  readonly measurePicture: MeasurePicture
+  readonly removeMetadata: RemoveMetadata
+  readonly readTaken: ReadTaken
+}
+
+/**
+ * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
+ * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
+ * Fault `type-refused`, and Fault `overloaded` if the type is needed and cannot be read.
+ */
+export async function newItem(
+  parts: ItemParts,
+  file: ReceivedFile,
+  bucket: UploadBucket,
+  sent: SentFile,
+  given: { readonly id: ItemId; readonly createdAt: number; readonly expiresAt: number | null },
+): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
+  const filename = cleanFilename(sent.filename)
+  const path = cleanPath(sent.filename)
+  const { bucketId, removesMetadata } = bucket
+  const labels = withFixedLabels(bucket.limits, sent.labels)
+  // Required where metadata are removed: with another type, the file would be stored with its metadata.
+  const isRequired = removesMetadata !== false || limitsTypes(bucket)
+  const sniffing = sniffType(parts.blobs, file, { isRequired })
+  // Most small files have their types and dimensions at once. To await them would delay each file of a form by a tick.
+  const sniffed = sniffing && (await sniffing)
+  const type = storedType({ sniffed, declared: sent.declaredType, filename, start: file })
+  requireType(bucket, { contentType: type.contentType, sniffed: sniffed?.mime ?? null, head: file.head })
+  // A RAW file with the structure of TIFF is stored as it is sent.
+  const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
+  const keepsTaken = removesMetadata === 'except-taken' && !type.contentType.startsWith('audio/')
+  const removal = { contentType: type.contentType, bucketId, keepsTaken }
+  const { stored, reading } =
+    removesMetadata && !isRaw ? await parts.removeMetadata(file, removal) : { stored: file, reading: null }
+  // Of the file as it was sent. Most files are no pictures, and nothing is awaited for them.
+  const later = removesMetadata === true || reading ? null : parts.readTaken(file, type.contentType)
+  const { taken, isRead } = (later && (await later)) ?? { taken: reading?.taken ?? null, isRead: true }
+  const dimensions = isDecoded(type.contentType) ? await parts.measurePicture(stored, bucketId) : null
+  const item = {
+    id: 'id' in stored && stored !== file ? stored.id : given.id,
+    filename,
+    ...type,
+    size: stored.size,
+    sha256: stored.sha256,
+    width: dimensions?.width ?? null,
+    height: dimensions?.height ?? null,
+    createdAt: given.createdAt,
+    bytes: 'bytes' in stored ? stored.bytes : null,
+    ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
+    ...(path === null ? {} : { path }),
+    ...(labels === null ? {} : { labels }),
+    ...(taken === null ? { takenRead: isRead } : { takenAt: taken.time, takenOffset: taken.offset }),
+  }
+  return { item, stored }
+}
