@@ -60,7 +60,7 @@ test('mediabucket link reports missing items and invalid arguments', async () =>
     expect(await link(item.id, '--variant', name)).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: `mediabucket: --variant takes one of thumb, medium, not "${name}"\n`,
+      stderr: `mediabucket: --variant takes one of thumb, medium, *, not "${name}"\n`,
     })
   const changed = await runClient(server, 'get', `${item.url}?expires=1&key=a&signature=b`)
   expect([changed.code, changed.stderr]).toEqual([3, expect.stringContaining('its key was removed')])

@@ -220,6 +220,11 @@ describe('H10 lists of a private bucket', () => {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ ids: [item.id] }),
       })
+      const ofAll = await own.request('/api/links', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ ids: [item.id], variant: '*' }),
+      })
       const conditional = await Promise.all(
         (['/api/media', '/api/items', `/api/media/${item.id}`] as const).map(async (path, index) => {
           const etag = [first.page, first.items, first.item][index]?.headers.get('etag') ?? ''
@@ -230,7 +235,9 @@ describe('H10 lists of a private bucket', () => {
       if (windowOf() !== before) continue
       const [url = ''] = (await readPage(first.page)).data
       expect((await readPage(again.page)).data).toEqual([url])
-      expect((await readItems(again.items)).data[0]?.url).toBe(url)
+      const listed = (await readItems(again.items)).data[0]?.url
+      expect((await readLinks(ofAll)).links).toEqual([{ id: item.id, url: listed }])
+      expect(listed).toMatch(/&variants=all$/)
       expect((await readLinks(direct)).links).toEqual([{ id: item.id, url }])
       expect(conditional).toEqual([304, 304, 304])
       const expires = Number(new URL(url).searchParams.get('expires'))

@@ -68,6 +68,41 @@ describe('a signed URL', () => {
     expect((await get(url)).headers.get('content-disposition')).toBe('attachment; filename=a.png')
   })
 
+  test('H5, H7, V18 of all variants grants each of them, by name and by width, and the file', async () => {
+    const { id } = await upload(server, picture, { name: 'a.png' })
+    const { url } = await link(id, { variant: '*' })
+    const file = await get(url)
+    expect([await file.bytes(), file.headers.get('mediabucket-variant')]).toEqual([picture, null])
+    for (const [choice, size] of [
+      ...[
+        ['&variant=thumb', 'thumb'],
+        ['&variant=medium&wait=60', 'medium'],
+      ],
+      ...[
+        ['&w=1', 'thumb'],
+        ['&w=401', 'medium'],
+        ['&w=5000&wait=60', 'medium'],
+      ],
+    ] as const) {
+      const response = await get(`${url}${choice}`)
+      expect([choice, response.status, response.headers.get('mediabucket-variant')]).toEqual([
+        choice,
+        200,
+        size,
+      ])
+      expect(response.headers.get('cache-control')).toMatch(/^private, max-age=/)
+    }
+    const sorted = new URL(`${url}&variant=thumb`)
+    sorted.searchParams.sort()
+    expect((await get(`${sorted}`)).headers.get('mediabucket-variant')).toBe('thumb')
+    for (const wrong of ['&variant=', '&w=0', '&w=1&variant=thumb', '&fit=cover', '&w=1&q=80'])
+      await expectProblem(await get(`${url}${wrong}`), 403, 'signature-invalid')
+    await expectProblem(await get(`${url}&variant=none`), 400, 'variant-unknown')
+    const { url: one } = await link(id)
+    for (const more of ['&w=100', '&variant=thumb', '&variants=all'])
+      await expectProblem(await get(`${one}${more}`), 403, 'signature-invalid')
+  })
+
   test('H5 that was changed in any covered part is refused, for every item alike', async () => {
     const item = await upload(server, picture, { name: 'a.png' })
     const other = await upload(server, picture, { name: 'b.png' })

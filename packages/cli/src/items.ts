@@ -197,7 +197,8 @@ use it; it works only unchanged. Items that do not exist are reported, and the e
 
 Options:
   --expires DURATION  How long the links are valid: 30m, 12h, 7d. Default: 1h. The service limits it (MEDIABUCKET_MAX_LINK_LIFETIME).
-  --variant NAME      Link to a smaller picture: thumb, medium or another size of the service.
+  --variant NAME      Link to a smaller picture: thumb, medium or another size of the service. With '*', to the file and all sizes:
+                      append &variant=NAME or &w=WIDTH to the link.
   --download          Browsers save the file instead of showing it.`,
 
   read(args) {

@@ -13,7 +13,10 @@ export interface LinkOptions extends CallOptions {
    * so that caches can use it.
    */
   readonly expiresIn?: number | undefined
-  /** A smaller picture, by the name of its size. By default the link returns the bytes. */
+  /**
+   * A smaller picture, by the name of its size. With `*`, the link returns the bytes, and every smaller picture with `&variant=«name»` or `&w=«width»`
+   * after it. By default it returns the bytes.
+   */
   readonly variant?: string | undefined
   /** Whether browsers save the file instead of showing it. */
   readonly download?: boolean | undefined

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { newItemId } from './ids.ts'
-import { hasSignature, isSignedWith, parseSignedUrl, signUrl } from './item-urls.ts'
+import { allVariants, hasSignature, isSignedWith, parseSignedUrl, signUrl } from './item-urls.ts'
 
 const urls = { baseUrl: 'https://media.example', extensions: true }
 const keys = new Map(['4h9b1e7g0mzq', 'second'].map((id) => [id, randomBytes(32)]))
@@ -29,6 +29,47 @@ const signed = fc
 
 test('H5 a signed URL is accepted as it was signed', () => {
   fc.assert(fc.property(signed, (target) => isAccepted(target) && hasSignature(target)))
+})
+
+test('H5 the URL of all variants is accepted with one of them appended or sorted in, and no other URL is', () => {
+  const item = { id: newItemId(), extension: 'jpg' }
+  const all = targetOf(signUrl(urls, key('second'), item, { expires: 1_800_000_000, variant: allVariants }))
+  const one = targetOf(signUrl(urls, key('second'), item, { expires: 1_800_000_000, variant: 'thumb' }))
+  const plain = targetOf(signUrl(urls, key('second'), item, { expires: 1_800_000_000 }))
+  expect(all).toBe(`${all.split('&signature=')[0]}&signature=${parseSignedUrl(all)?.signature}&variants=all`)
+  for (const choice of ['&variant=thumb', '&variant=card-2', '&w=640', '&w=99999'])
+    for (const wait of ['', '&wait=0', '&wait=60'])
+      expect([choice, wait, isAccepted(`${all}${choice}${wait}`)]).toEqual([choice, wait, true])
+  expect(isAccepted(all.replace('&variants', '&variant=thumb&variants'))).toBe(true)
+  for (const wrong of [
+    '&variant=',
+    '&w=0',
+    '&w=',
+    '&w=100000',
+    '&w=1&w=2',
+    '&variant=a&w=1',
+    '&variants=all',
+    '&wait=1',
+  ])
+    expect([wrong, isAccepted(`${all}${wrong}`)]).toEqual([wrong, false])
+  for (const [from, more] of [
+    ...[
+      [one, '&variants=all'],
+      [one, '&w=1'],
+      [plain, '&variants=all'],
+      [plain, '&w=1'],
+      [plain, '&variant=thumb'],
+    ],
+    ...[
+      [one.replace('thumb', 'all'), ''],
+      [one.replace('variant=thumb', 'variants=all'), ''],
+    ],
+    ...[
+      [all.replace('variants=all', 'variant=all'), ''],
+      [all.replace('&variants=all', ''), ''],
+    ],
+  ])
+    expect([from, more, isAccepted(`${from}${more}`)]).toEqual([from, more, false])
 })
 
 const characters = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_./?&=%#+~ \0\u00e4'

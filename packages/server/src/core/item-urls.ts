@@ -69,11 +69,14 @@ const signatureOf = (secret: Uint8Array, target: SignedTarget): string =>
 /** The parameters are in alphabetical order, which proxies that sort them do not change. */
 function pathOf({ name, variant, isDownload, expires, keyId, signature }: SignedUrl): string {
   const download = isDownload ? 'download=1&' : ''
-  const suffix = variant === null ? '' : `&variant=${variant}`
+  const suffix = variant === allVariants ? '&variants=all' : variant === null ? '' : `&variant=${variant}`
   return `/media/${name}?${download}expires=${expires}&key=${keyId}&signature=${signature}${suffix}`
 }
 
-/** The signed URL of an item's bytes, or of a variant. */
+/** In place of the name of a size: the bytes and all variants, one of which the client appends to the URL. */
+export const allVariants = '*'
+
+/** The signed URL of an item's bytes, of a variant, or of both (`allVariants`). */
 export function signUrl(
   urls: UrlSettings,
   { id: keyId, secret }: SigningSecret,
@@ -93,17 +96,24 @@ interface SignedOptions {
 }
 
 const shape =
-  /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)\?(download=1&)?expires=([1-9][0-9]{0,11})&key=([a-z0-9]{1,32})&signature=([\w-]{43})(?:&variant=([a-z0-9-]{1,32})(?:&wait=([1-5]?[0-9]|60))?)?$/
+  /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)\?(download=1&)?expires=([1-9][0-9]{0,11})&key=([a-z0-9]{1,32})&signature=([\w-]{43})(&variants=all)?(?:&(?:variant=([a-z0-9-]{1,32})|(w)=[1-9][0-9]{0,4})(&variants=all)?(?:&wait=([1-5]?[0-9]|60))?)?$/
 
 /** Whether a request target has a signature, well-formed or not. */
 export const hasSignature = (url: string): boolean => /[?&]signature=/.test(url)
 
 /** Parses the target of a request as `signUrl` writes it; null for any other spelling. The signature is not verified. */
 export function parseSignedUrl(url: string): SentSignedUrl | null {
-  const [, name, download, expires, keyId, signature, variant = null, wait] = shape.exec(url) ?? []
+  const [, name, download, expires, keyId, signature, all, variant, width, sortedAll, wait] =
+    shape.exec(url) ?? []
   if (name === undefined || keyId === undefined || signature === undefined) return null
-  const isDownload = download !== undefined
-  return { name, variant, isDownload, expires: Number(expires), keyId, signature, wait }
+  // A proxy that sorts parameters moves the name of a size before `variants`.
+  const grantsAll = all !== undefined || (sortedAll !== undefined && variant !== undefined)
+  if ((all !== undefined && sortedAll !== undefined) || (width !== undefined && all === undefined))
+    return null
+  return {
+    ...{ name, variant: grantsAll ? allVariants : (variant ?? null), isDownload: download !== undefined },
+    ...{ expires: Number(expires), keyId, signature, wait },
+  }
 }
 
 /** Compares in constant time. Compares texts: several texts of base64url can encode the same bytes. */

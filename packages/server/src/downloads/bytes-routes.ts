@@ -1,4 +1,5 @@
 import { type ItemId, isItemId } from '../core/ids.ts'
+import { allVariants } from '../core/item-urls.ts'
 import { TickBatch } from '../core/tasks.ts'
 import {
   createVariantList,
@@ -87,7 +88,8 @@ export function bytesRoutes(
     const { wait } = query
     const isDownload = query['download'] !== undefined
     const link = linkOf(request.url ?? '', name)
-    const variant = link === null ? variants.nameIn(query) : query['variant']
+    const choosesSize = link === null || (link !== 'malformed' && link.variant === allVariants)
+    const variant = choosesSize ? variants.nameIn(query) : query['variant']
     const isHead = request.method === 'HEAD'
     const sent = { id, request, line, isHead, name, variant, wait, isDownload, link }
     const found = isPlain(sent) ? await openCached(sent) : null

@@ -2,7 +2,7 @@ import { bucketMembers } from '../core/bucket-members.ts'
 import { bucketDeleted, Fault, itemUnknown } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { type LabelChanges, labelRule, maxLabels } from '../core/item-labels.ts'
-import { type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
+import { allVariants, type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
 import type { Actor } from '../core/token-rules.ts'
 import { builtInSizes, hasVariants, variantDimensions } from '../core/variants.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
@@ -146,9 +146,12 @@ export function mediaObjectOf(
   item: NewItem & Partial<Preview & ItemTexts>,
   signer: LinkSigner | null = null,
 ): MediaObject {
-  const url = signer === null ? mediaUrl(urls, item.id, item.extension) : signer.sign(item)
-  const { width, height } = item
   const sizes = hasVariants(item.contentType, urls.tools ?? noTools) ? (urls.variants ?? builtInSizes) : null
+  const url =
+    signer === null
+      ? mediaUrl(urls, item.id, item.extension)
+      : signer.sign(item, { variant: sizes === null ? null : allVariants })
+  const { width, height } = item
   return {
     id: item.id,
     url,
@@ -170,10 +173,7 @@ export function mediaObjectOf(
     variants:
       sizes &&
       Object.fromEntries(
-        sizes.map(({ name }) => [
-          name,
-          signer === null ? `${url}?variant=${name}` : signer.sign(item, { variant: name }),
-        ]),
+        sizes.map(({ name }) => [name, `${url}${signer === null ? '?' : '&'}variant=${name}`]),
       ),
     variant_sizes:
       sizes === null || width === null || height === null

@@ -1,6 +1,7 @@
 import type { SignLinks } from '../access/signed-links.ts'
 import type { ParameterFault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
+import { allVariants } from '../core/item-urls.ts'
 import type { JsonObject } from '../core/json.ts'
 import { malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -114,8 +115,8 @@ function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }: LinkLi
   if (!hasVariant)
     faults.push({
       parameter: 'variant',
-      detail: `One of: ${variantNames.join(', ')}; or null.`,
-      accepted: variantNames,
+      detail: `One of: ${variantNames.join(', ')}; ${allVariants} for the file with all sizes; or null.`,
+      accepted: [...variantNames, allVariants],
     })
   if (!hasDownload) faults.push({ parameter: 'download', detail: 'true or false.' })
   throw malformed(faults)
@@ -125,4 +126,4 @@ const isLifetime = (value: unknown, most: number): value is number | null =>
   value === null || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most)
 
 const isVariant = (value: unknown, names: readonly string[]): value is string | null =>
-  value === null || (typeof value === 'string' && names.includes(value))
+  value === null || value === allVariants || (typeof value === 'string' && names.includes(value))
