@@ -12,6 +12,7 @@ import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
+import { readLink } from '../harness/wire.ts'
 import { isComplete } from './install.ts'
 import { openStage, type Stage } from './pages.ts'
 
@@ -178,15 +179,15 @@ async function nextLoader() {
 
 /** `npm run test:clients` installs Next.js, of which this is the part that writes an `<img>`. */
 test.runIf(isComplete)(
-  'V1 next/image writes a srcset of variants with the loader of docs/widgets.md',
+  'V18 next/image writes a srcset of widths with the loader of docs/widgets.md',
   async () => {
     const { getImageProps } = createRequire(import.meta.url)('next/image')
     const { url } = await uploadPicture(stage.server, quarters(800, 400).webp().toBuffer(), 'image/webp')
     const image = { src: url, alt: '', width: 256, height: 128, loader: await nextLoader() }
     const { props } = Value.Parse(ImageProps, getImageProps(image))
-    expect(props.srcSet).toBe(`${url}?variant=256 1x, ${url}?variant=640 2x`)
+    expect(props.srcSet).toBe(`${url}?w=256 1x, ${url}?w=640 2x`)
     for (const [address, width] of [
-      [`${url}?variant=256`, 256],
+      [`${url}?w=256`, 256],
       [props.src, 640],
     ] as const)
       expect((await sharp(await (await fetch(address)).arrayBuffer()).metadata()).width).toBe(width)
@@ -195,14 +196,20 @@ test.runIf(isComplete)(
 
 const ImageProps = Type.Object({ props: Type.Object({ src: Type.String(), srcSet: Type.String() }) })
 
-test('V1 the loader of docs/widgets.md for Next.js names a variant for each width', async () => {
+test('H7, V18 the loader of docs/widgets.md for Next.js selects a picture for each width, also by one signed link', async () => {
   const loader = await nextLoader()
-  const { url } = await uploadPicture(stage.server, quarters(800, 400).webp().toBuffer(), 'image/webp')
-  for (const width of [256, 640]) {
-    const response = await fetch(loader({ src: url, width, quality: 75 }))
-    expect([response.status, (await sharp(await response.arrayBuffer()).metadata()).width]).toEqual([
-      200,
-      width,
-    ])
-  }
+  const { id, url } = await uploadPicture(stage.server, quarters(800, 400).webp().toBuffer(), 'image/webp')
+  const link = await stage.server.request(`/api/media/${id}/links`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ variant: '*' }),
+  })
+  for (const src of [url, (await readLink(link)).url])
+    for (const width of [256, 640]) {
+      const response = await fetch(loader({ src, width, quality: 75 }))
+      expect([response.status, (await sharp(await response.arrayBuffer()).metadata()).width]).toEqual([
+        200,
+        width,
+      ])
+    }
 })

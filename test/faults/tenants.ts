@@ -11,6 +11,8 @@ interface Tenant {
   authorization: string | null
   /** `unknown`: a request to create or to delete it had no response. */
   state: 'absent' | 'unknown-creation' | 'present' | 'unknown-deletion' | 'deleted'
+  /** A request to create it waits for its response. A repetition that is on its way during a deletion may create the bucket again. */
+  isBeingCreated: boolean
   /** The value of `trash_days`, and that of a change without a response. */
   trashDays: number
   trashDaysIfChanged: number | null
@@ -66,13 +68,16 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
 
   /** Sends the request that creates a bucket, again for one without a response. */
   async function create(instance: Instance): Promise<void> {
-    let tenant = random(2) ? any(({ state }) => state === 'unknown-creation') : null
+    let tenant = random(2)
+      ? any(({ state, isBeingCreated }) => state === 'unknown-creation' && !isBeingCreated)
+      : null
     if (tenant === null) {
       // Names of deleted buckets are used again.
       const deleted = any(({ state, name }) => state === 'deleted' && nameIsFree(name))
       const name = random(2) && deleted !== null ? deleted.name : `tenant-${randomUUID().slice(0, 13)}`
       tenant = {
         ...{ name, key: randomUUID(), maxItems: 5 + random(20), authorization: null, state: 'absent' },
+        isBeingCreated: false,
         ...{ trashDays: 0, trashDaysIfChanged: null, items: new Map(), paths: [] },
       }
       tenants.push(tenant)
@@ -84,6 +89,15 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
 
   async function sendCreation(instance: Instance, tenant: Tenant): Promise<void> {
     tenant.state = 'unknown-creation'
+    tenant.isBeingCreated = true
+    try {
+      await sendCreationOnce(instance, tenant)
+    } finally {
+      tenant.isBeingCreated = false
+    }
+  }
+
+  async function sendCreationOnce(instance: Instance, tenant: Tenant): Promise<void> {
     const token = { scopes: ['media:read', 'media:write', 'media:delete'] }
     const body = { name: tenant.name, max_items: tenant.maxItems, token }
     const response = await send(instance, 'POST', '/api/buckets', manager, body, {
