@@ -16,10 +16,12 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   buckets: ['uploads', 'items', 'access', 'http', 'storage', 'core'],
   listing: ['access', 'http', 'storage', 'core'],
   downloads: ['pictures', 'items', 'access', 'http', 'storage', 'core'],
+  objects: ['uploads', 'downloads', 'items', 'access', 'http', 'storage', 'core'],
   webhooks: ['items', 'access', 'http', 'storage', 'core'],
   feed: ['items', 'access', 'http', 'storage', 'core'],
   upkeep: ['uploads', 'items', 'storage', 'core'],
   service: [
+    'objects',
     'webhooks',
     'buckets',
     'upkeep',
@@ -72,7 +74,7 @@ test('imports point one way, from the commands down to the core', () => {
 test('no operation imports a route', () => {
   const isRoute = (path: string) => /-routes\.ts$/.test(path)
   const features =
-    /^packages\/server\/src\/(access|audit|buckets|feed|items|uploads|listing|downloads|pictures|upkeep|webhooks)\//
+    /^packages\/server\/src\/(access|audit|buckets|feed|items|objects|uploads|listing|downloads|pictures|upkeep|webhooks)\//
   const back = files
     .filter((path) => features.test(path) && !isRoute(path))
     .flatMap((path) =>

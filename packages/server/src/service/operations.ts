@@ -23,6 +23,7 @@ import { recordLinksOperation } from '../items/links.ts'
 import { trashOperations } from '../items/trash-operations.ts'
 import { PageLinkCache } from '../listing/page-link-cache.ts'
 import { listPageOperation } from '../listing/pages.ts'
+import { objectOperations } from '../objects/object-operations.ts'
 import type { Pictures } from '../pictures/start-pictures.ts'
 import { openAuditLog } from '../storage/engines.ts'
 import { storeOperations } from '../uploads/commit.ts'
@@ -95,6 +96,9 @@ export function createOperations(
     now,
   }
 
+  const storing = storeOperations(uploading)
+  const deleteLater = remover.deleteLater.bind(remover)
+
   const cache = new BytesCache(sizes.bytes, headersMemory)
   metrics.watchBytesCache(() => cache.statistics())
 
@@ -132,12 +136,13 @@ export function createOperations(
           : recordLinksOperation({ catalog, hasRoom: () => hasRoomForEvents(space.read()) }),
     },
     uploads: {
-      ...storeOperations(uploading),
+      ...storing,
       createUpload: createUploadOperation(uploading),
       appendUpload: appendUploadOperation(uploading),
       removeUpload: removeUploadOperation(uploading),
       waitForWriter: (id: UploadId) => locks.waitForWriter(id),
     },
+    objects: objectOperations({ catalog, storeFile: storing.storeFile, openBytes, deleteLater, now }),
     buckets: {
       listBuckets: listBucketsOperation({ catalog }),
       listUsage: listUsageOperation({ catalog }),

@@ -1,9 +1,10 @@
-import { hasTiffStructure, isRawExtension } from '@mediabucket/strip-metadata'
+import { hasTiffStructure, isRawExtension, mayHaveRemovableMetadata } from '@mediabucket/strip-metadata'
+import { Fault } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import type { Labels } from '../core/item-labels.ts'
 import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
 import { limitsTypes, requireType, type UploadLimits, withFixedLabels } from '../core/quotas.ts'
-import { storedType } from '../core/stored-type.ts'
+import { decodeText, storedType } from '../core/stored-type.ts'
 import { isDecoded } from '../core/variants.ts'
 import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../pictures/received-pictures.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
@@ -18,6 +19,11 @@ export interface SentFile {
   readonly declaredType: string | null
   /** Null or left out for none. */
   readonly labels?: Labels | null
+  /**
+   * True if the filename is the key of an object: the path is that key or none, and a bucket that removes metadata refuses the types that it would change,
+   * because the client compares the size and the checksum.
+   */
+  readonly isKey?: boolean
 }
 
 /** Milliseconds. */
@@ -41,6 +47,15 @@ export interface ItemParts {
   readonly readTaken: ReadTaken
 }
 
+/** Throws Fault `type-refused` for a type that the removal of metadata may change. */
+function requireUnchanged({ head, size }: ReceivedFile, contentType: string): void {
+  if (!mayHaveRemovableMetadata(head, size, contentType, (start) => decodeText(start) !== null)) return
+  throw new Fault(
+    'type-refused',
+    `The bucket removes metadata from files of the type ${contentType}, so that their sizes and checksums change. Upload them over HTTP, or into another bucket.`,
+  )
+}
+
 /**
  * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
  * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
@@ -54,7 +69,8 @@ export async function newItem(
   given: { readonly id: ItemId; readonly createdAt: number; readonly expiresAt: number | null },
 ): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(sent.filename)
-  const path = cleanPath(sent.filename)
+  const cleaned = cleanPath(sent.filename)
+  const path = sent.isKey && cleaned !== sent.filename ? null : cleaned
   const { bucketId, removesMetadata } = bucket
   const labels = withFixedLabels(bucket.limits, sent.labels)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.
@@ -64,6 +80,7 @@ export async function newItem(
   const sniffed = sniffing && (await sniffing)
   const type = storedType({ sniffed, declared: sent.declaredType, filename, start: file })
   requireType(bucket, { contentType: type.contentType, sniffed: sniffed?.mime ?? null, head: file.head })
+  if (sent.isKey && removesMetadata) requireUnchanged(file, type.contentType)
   // A RAW file with the structure of TIFF is stored as it is sent.
   const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
   const keepsTaken = removesMetadata === 'except-taken' && !type.contentType.startsWith('audio/')

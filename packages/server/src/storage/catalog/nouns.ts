@@ -17,6 +17,8 @@ import * as labels from './items/labels.ts'
 import * as takenTimes from './items/taken-times.ts'
 import * as trash from './items/trash.ts'
 import * as multipartUploads from './objects/multipart-uploads.ts'
+import * as objectKeys from './objects/object-keys.ts'
+import * as objectLists from './objects/object-lists.ts'
 import type { AddedItem, BucketId } from './records.ts'
 import type { Query, Work } from './statements.ts'
 import * as upkeep from './upkeep.ts'
@@ -36,6 +38,8 @@ const nouns = {
   keys,
   labels,
   multipartUploads,
+  objectKeys,
+  objectLists,
   serviceTokens,
   takenTimes,
   tokens,

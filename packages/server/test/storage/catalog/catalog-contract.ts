@@ -15,6 +15,7 @@ import { describeManyExpired } from './many-expired-contract.ts'
 import { describeMedia } from './media-contract.ts'
 import { describeMultiparts } from './multipart-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
+import { describeObjectKeys } from './object-key-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
 import { describeScans } from './scan-contract.ts'
@@ -55,6 +56,7 @@ export function describeThreads(engine: string, fresh: Fresh): void {
   describeQuotas(engine, fresh)
   describeUploads(engine, fresh)
   describeMultiparts(engine, fresh)
+  describeObjectKeys(engine, fresh)
   describeIdempotency(engine, fresh)
   describeFeed(engine, fresh)
   describeHistory(engine, fresh)

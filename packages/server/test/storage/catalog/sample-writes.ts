@@ -10,6 +10,7 @@ import {
   hashOf,
   inBlobStore,
   newItem,
+  newKey,
   newMultipart,
   newPart,
   newServiceToken,
@@ -19,6 +20,7 @@ import {
 } from './samples.ts'
 
 const day = 86_400_000
+const replacing = { mayReplace: true }
 const lease = { owner: 'owner', lifetime: 30_000 }
 /** The time of the sample and its changes. */
 const now = 1_790_000_000_000
@@ -55,6 +57,7 @@ export function newSample() {
     newMultipart: newMultipart(),
     part: newPart(1),
     newPart: newPart(1),
+    keyed: [newItem(), newItem(), newItem()] as const,
   }
 }
 
@@ -94,7 +97,7 @@ const delivery: WebhookDelivery = {
 
 /** Fills an empty catalog with rows for every kind of write. */
 export async function prepareSample(catalog: Catalog, sample: Sample): Promise<void> {
-  const { kept, expired, trashed, ofDoomed, removed, begun, ofUnknownLength, received } = sample
+  const { kept, expired, trashed, ofDoomed, removed, begun, ofUnknownLength, received, keyed } = sample
   for (const name of ['b', 'doomed']) await catalog.createBucket(name, {}, now)
   await catalog.addToken(newToken('camera', { bucket: 'b' }))
   await catalog.addToken(newToken('limited', { bucket: 'b', limits }))
@@ -114,6 +117,8 @@ export async function prepareSample(catalog: Catalog, sample: Sample): Promise<v
   await catalog.addIntents([sample.intent], 0)
   await catalog.createMultipart(bucketId, sample.multipart)
   await catalog.putPart(bucketId, sample.multipart.id, sample.part, now + day)
+  for (const [index, item] of keyed.entries())
+    await catalog.putKey(bucketId, newKey(`key ${index}`, item), replacing, null)
   await catalog.addSigningKey({ id: 'first', secret: hashOf('first'), createdAt: now }, false)
   const webhook = { url: 'https://example.org/', kinds: [], batch: 1, secret: 'whsec_1', createdAt: now }
   await catalog.addWebhook({ id: sample.webhookId, bucketId, ...webhook })
@@ -191,6 +196,11 @@ const ofEachKind: { readonly [Kind in WriteKind]: Make } = {
   putPart: (catalog, { multipart, newPart }) =>
     catalog.putPart(bucketId, multipart.id, newPart, now + 2 * day),
   removeMultipart: (catalog, { multipart }) => catalog.removeMultipart(bucketId, multipart.id),
+  putKey: (catalog, { added: [item] }) => catalog.putKey(bucketId, newKey('key 0', item), replacing, null),
+  removeKey: (catalog) => catalog.removeKey(bucketId, 'key 0', {}),
+  removeKeys: (catalog) => catalog.removeKeys(bucketId, ['key 0', 'key 1']),
+  editKey: (catalog) =>
+    catalog.editKey(bucketId, 'key 0', { isPublic: true, headers: '{"metadata":{}}' }, {}),
   recordEvents: (catalog) =>
     catalog.recordEvents([{ action: 'link', by: service, bucketId, target: 'item' }]),
   removeEvents: (catalog) => catalog.removeEvents(now + 100 * day, 100),

@@ -3,6 +3,7 @@ import { newItemId, newMultipartId, newUploadId } from '../../../src/core/ids.ts
 import type { NewServiceToken, NewToken } from '../../../src/storage/catalog/access/tokens.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { NewMultipart, StoredPart } from '../../../src/storage/catalog/objects/multipart-uploads.ts'
+import type { NewKey } from '../../../src/storage/catalog/objects/object-keys.ts'
 import type { AddedItem, BucketId, Item, NewItem, TokenId } from '../../../src/storage/catalog/records.ts'
 import type { NewUpload } from '../../../src/storage/catalog/uploads.ts'
 
@@ -70,6 +71,15 @@ export const newMultipart = (fields: Partial<Omit<NewMultipart, 'bucketId'>> = {
   expiresAt: 1_800_000_000_000,
   tokenId: null,
   limitedBy: null,
+  ...fields,
+})
+
+/** A key with a new item, whose bytes are in the catalog. */
+export const newKey = (key: string, item = newItem(), fields: Partial<NewKey> = {}): NewKey => ({
+  key,
+  item: withBytes(item),
+  ...{ etag: 'a'.repeat(32), parts: null, isPublic: false, headers: '{"metadata":{}}' },
+  modifiedAt: 1_790_000_000_000,
   ...fields,
 })
 

@@ -145,6 +145,7 @@ const placed = selectColumns(
 
 /** The columns of an item with its place. */
 export const placedItemColumns = `items.${itemColumns}, ${placed.text}`
+export const placedItemColumnCount = placed.end
 
 /** Reads `placedItemColumns`. */
 const readItem = (row: Row): Item => ({

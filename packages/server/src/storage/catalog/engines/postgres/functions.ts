@@ -101,7 +101,7 @@ LANGUAGE sql AS $$
 $$;
 
 -- Completes the removal of items whose rows the transaction has deleted. A trash has no usage.
-CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _bytes int8, _contents int8[], _tombstones text[])
+CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _ids text[], _bytes int8, _contents int8[], _tombstones text[])
 RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -112,6 +112,7 @@ BEGIN
     removed_bytes = CASE WHEN id > 0 THEN removed_bytes + _bytes ELSE 0 END
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   DELETE FROM contents WHERE id = ANY (_contents);
+  DELETE FROM object_keys WHERE item_id = ANY (_ids);
   INSERT INTO tombstones (id) SELECT unnest(_tombstones) ON CONFLICT DO NOTHING;
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
   PERFORM clear_names(_bucket, _seqs);
@@ -143,6 +144,7 @@ BEGIN
   UPDATE items SET bucket_id = -_bucket, seq = _trash_next - cardinality(_seqs) + number - 1, home_seq = seq,
     deleted_at = _now, expires_at = least(_expiry, item_expires_at)
   FROM unnest(_found) WITH ORDINALITY AS found (found_id, number) WHERE items.id = found_id;
+  DELETE FROM object_keys AS keys WHERE keys.item_id = ANY (_found);
   UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs),
     removed_items = removed_items + cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;

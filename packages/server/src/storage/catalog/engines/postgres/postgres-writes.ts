@@ -138,7 +138,11 @@ async function forget(transaction: Transaction, bucketId: BucketId, rows: readon
     .filter((row) => row[2] === null || isPictured(text(row, 4)))
     .map((row) => text(row, 3) as ItemId)
   const seqs = removed.map((row) => integer(row, 0))
-  await session.run('SELECT forget_items($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
+  const ids = removed.map((row) => text(row, 3))
+  await session.run(
+    'SELECT forget_items($1, $2, $3, $4, $5, $6)',
+    ...[bucketId, seqs, ids, size, contents, tombstones],
+  )
   const leaving = removed.map((row) => ({
     seq: integer(row, 0),
     size: integer(row, 1),

@@ -108,6 +108,7 @@ export function prepareItemTable(
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?) ON CONFLICT DO NOTHING')
   const removeContent = db.prepare('DELETE FROM contents WHERE id = ?')
+  const removeKey = db.prepare('DELETE FROM object_keys WHERE item_id = ?')
   const record = prepareRecordEvents(db)
   const run = createRun(db)
   const grow = db.prepare(`UPDATE buckets
@@ -141,6 +142,7 @@ export function prepareItemTable(
       const contentId = integerOrNull(row, 1)
       if (contentId !== null) removeContent.run(contentId)
       if (contentId === null || isPictured(text(row, 3))) tombstones.push(text(row, 2) as ItemId)
+      if (!isTrash(bucketId)) removeKey.run(text(row, 2))
       labelled.push(...labelledRow(seq, row, 3))
       leaving.push({ seq, size: integer(row, 0), expiry: integerOrNull(row, 6) })
     }

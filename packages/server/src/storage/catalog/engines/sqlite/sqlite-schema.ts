@@ -313,6 +313,20 @@ CREATE TABLE upload_pieces (
   PRIMARY KEY (upload_id, number)
 ) STRICT;
 
+-- The keys of items (catalog/objects/object-keys.ts), compared byte by byte. parts is a JSON list of the sizes of the parts of which the object was made,
+-- null for others, headers a JSON object, and public whether everybody may read the object. Items in a trash have no key.
+CREATE TABLE object_keys (
+  bucket_id INTEGER NOT NULL,
+  key BLOB NOT NULL CHECK (length(key) BETWEEN 1 AND 1024),
+  item_id TEXT NOT NULL UNIQUE,
+  etag TEXT NOT NULL,
+  parts TEXT,
+  public INTEGER NOT NULL,
+  headers TEXT NOT NULL,
+  modified_at INTEGER NOT NULL,
+  PRIMARY KEY (bucket_id, key)
+) STRICT, WITHOUT ROWID;
+
 -- Objects that are uploaded in parts (catalog/objects/multipart-uploads.ts). item, etag and parts are those of the object that the upload has become, null
 -- before; the row then stays for a day. Each part is a blob of its own, whose id is item_id.
 CREATE TABLE object_uploads (

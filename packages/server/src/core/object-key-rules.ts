@@ -1,0 +1,31 @@
+import { type ItemId, isItemId } from './ids.ts'
+
+// Keys of objects: the names that clients of the S3 protocol give to items of a bucket.
+
+/** Bytes of UTF-8. */
+export const maxKeyLength = 1_024
+
+/** Items without a key are found below this prefix, and no key is stored there. */
+export const itemsPrefix = '_items/'
+
+export const isReservedKey = (key: string): boolean => key.startsWith(itemsPrefix)
+
+/** Digits of the number of an item in its key, so that the order of keys is the order of numbers. */
+export const itemDigits = 12
+
+/** The key of an item without a key of its own. */
+export const itemKeyOf = (seq: number, { id, extension }: ItemName): string =>
+  `${itemsPrefix}${String(seq).padStart(itemDigits, '0')}-${id}${extension === null ? '' : `.${extension}`}`
+
+interface ItemName {
+  readonly id: ItemId
+  readonly extension: string | null
+}
+
+const itemKeyShape = /^_items\/\d{12,16}-([0-9a-z]+)(?:\.[a-z0-9]+)?$/
+
+/** The id in a key that has the form of `itemKeyOf`; null for another key. Only an item of which this is the key may be used. */
+export function itemIdOfKey(key: string): ItemId | null {
+  const [, id = ''] = itemKeyShape.exec(key) ?? []
+  return isItemId(id) ? id : null
+}

@@ -1,0 +1,384 @@
+import { createHash, type Hash } from 'node:crypto'
+import { Fault } from '../core/faults.ts'
+import type { ItemId } from '../core/ids.ts'
+import { isObject, parseJson } from '../core/json.ts'
+import { isReservedKey, maxKeyLength } from '../core/object-key-rules.ts'
+import type { OpenBytes } from '../downloads/bytes-cache.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import {
+  etagOfItem,
+  type KeyChange,
+  type KeyDetails,
+  type KeyedItem,
+  type KeyRefusal,
+} from '../storage/catalog/objects/object-keys.ts'
+import type { AddedItem, BucketId, ItemDetails } from '../storage/catalog/records.ts'
+import type { StoreOperations } from '../uploads/commit.ts'
+import { defaultExpiry } from '../uploads/new-items.ts'
+import { ObjectFault } from './object-faults.ts'
+import type { ObjectCaller, ObjectHeaders } from './object-types.ts'
+
+/** An item with its key. */
+export interface StoredObject<Found extends ItemDetails = ItemDetails> {
+  readonly key: string
+  readonly item: Found
+  /** Without quotes. */
+  readonly etag: string
+  /** The sizes of the parts of which it was made; null if it was not uploaded in parts. */
+  readonly parts: readonly number[] | null
+  readonly isPublic: boolean
+  readonly headers: ObjectHeaders
+  /** Milliseconds since 1970. */
+  readonly lastModified: number
+}
+
+/** What a key must have: an etag, or `*` for any. They are evaluated in the transaction of the change. */
+export interface ObjectConditions {
+  readonly ifMatch?: string
+  readonly ifNoneMatch?: string
+}
+
+/** What is known of an object when its last byte has arrived. */
+export interface FinishedObject {
+  readonly etag: string
+  readonly headers: ObjectHeaders
+}
+
+export interface NewObject {
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>
+  /** Bytes; null if unknown. */
+  readonly size: number | null
+  readonly isPublic: boolean
+  readonly conditions: ObjectConditions
+  readonly declaredType: string | null
+  /** Called after the last byte and before anything is committed; throws if the bytes are not those that were announced. */
+  readonly finish: () => FinishedObject
+}
+
+export interface ObjectSelection {
+  readonly prefix: string
+  readonly delimiter: string | null
+  readonly after: string | null
+  readonly limit: number
+}
+
+export interface ObjectList {
+  readonly objects: readonly StoredObject[]
+  /** What the keys of several objects begin with. Both are in the order of the bytes. */
+  readonly prefixes: readonly string[]
+  readonly isTruncated: boolean
+  /** After which the list goes on; null at its end. */
+  readonly next: string | null
+}
+
+/** A copy: new headers instead of those of the source, unless null. */
+export interface CopyOptions {
+  readonly headers: ObjectHeaders | null
+  readonly isPublic: boolean
+  readonly conditions: ObjectConditions
+}
+
+export interface ObjectParts {
+  readonly catalog: Pick<
+    Catalog,
+    'item' | 'findKey' | 'listKeys' | 'putKey' | 'removeKey' | 'removeKeys' | 'editKey'
+  >
+  readonly storeFile: StoreOperations['storeFile']
+  readonly openBytes: OpenBytes
+  /** Deletes the bytes of removed items in the background. */
+  readonly deleteLater: (ids: readonly ItemId[]) => void
+  readonly now: () => number
+}
+
+export type Objects = ReturnType<typeof objectOperations>
+
+/** Objects: items by their keys (docs/interface.md OK1). */
+export function objectOperations(parts: ObjectParts) {
+  return {
+    putObject: (...input: Rest<typeof putObject>) => putObject(parts, ...input),
+    findObject: (...input: Rest<typeof findObject>) => findObject(parts, ...input),
+    listObjects: (...input: Rest<typeof listObjects>) => listObjects(parts, ...input),
+    deleteObject: (...input: Rest<typeof deleteObject>) => deleteObject(parts, ...input),
+    deleteObjects: (...input: Rest<typeof deleteObjects>) => deleteObjects(parts, ...input),
+    copyObject: (...input: Rest<typeof copyObject>) => copyObject(parts, ...input),
+    setPublic: (...input: Rest<typeof setPublic>) => setPublic(parts, ...input),
+  }
+}
+
+/** The parameters after the first one. */
+type Rest<Function> = Function extends (parts: never, ...input: infer Input) => unknown ? Input : never
+
+/** Bytes of the JSON of the headers of an object. */
+const maxHeaders = 4_096
+
+/** Throws ObjectFault `key-malformed`, `key-too-long` and `key-reserved` for a key that no object can get. */
+export function requireNewKey(key: string): void {
+  if (key === '' || !key.isWellFormed())
+    throw new ObjectFault('key-malformed', 'A key has at least one character, and is text in UTF-8.')
+  if (Buffer.byteLength(key) > maxKeyLength)
+    throw new ObjectFault('key-too-long', `A key has at most ${maxKeyLength} bytes of UTF-8.`)
+  if (isReservedKey(key))
+    throw new ObjectFault(
+      'key-reserved',
+      'Below _items/ are the items without a key. Store the object with another key.',
+    )
+}
+
+/** Keys that no object can have name nothing. */
+const canBeKey = (key: string): boolean =>
+  key !== '' && key.isWellFormed() && Buffer.byteLength(key) <= maxKeyLength
+
+/** The headers as they are stored. Throws ObjectFault `headers-too-large`. */
+export function storedHeaders(headers: ObjectHeaders): string {
+  const json = JSON.stringify(headers)
+  if (Buffer.byteLength(json) > maxHeaders)
+    throw new ObjectFault(
+      'headers-too-large',
+      `The headers and the metadata of an object may have ${maxHeaders} bytes.`,
+    )
+  return json
+}
+
+/** Reads headers of `storedHeaders`. */
+export function parseHeaders(json: string): ObjectHeaders {
+  const headers = parseJson(json)
+  if (!isHeaders(headers)) throw new TypeError('the catalog holds headers of an object that are not valid')
+  return headers
+}
+
+// storedHeaders has written the other members.
+const isHeaders = (value: unknown): value is ObjectHeaders => isObject(value) && isObject(value['metadata'])
+
+function parseParts(json: string): readonly number[] {
+  const parts = parseJson(json)
+  if (!isNumbers(parts)) throw new TypeError('the catalog holds sizes of parts that are not valid')
+  return parts
+}
+
+const isNumbers = (value: unknown): value is number[] =>
+  Array.isArray(value) && value.every((size) => typeof size === 'number')
+
+export const storedObjectOf = <Found extends ItemDetails>({
+  key,
+  item,
+  details,
+}: KeyedItem<Found>): StoredObject<Found> =>
+  details === null ? unkeyedObject(key, item) : { key, item, ...objectDetails(details) }
+
+const objectDetails = ({ etag, parts, isPublic, headers, modifiedAt }: KeyDetails) => ({
+  etag,
+  parts: parts === null ? null : parseParts(parts),
+  isPublic,
+  headers: parseHeaders(headers),
+  lastModified: modifiedAt,
+})
+
+/** An item that was not stored with a key. */
+const unkeyedObject = <Found extends ItemDetails>(key: string, item: Found): StoredObject<Found> => ({
+  ...{ key, item, etag: etagOfItem(item), parts: null, isPublic: false },
+  headers: { contentType: item.contentType, metadata: {} },
+  lastModified: item.createdAt,
+})
+
+/** The fault of a change that was not made. */
+export function refusal(refused: KeyRefusal): Error {
+  if (refused === 'key-unknown') return new ObjectFault('key-unknown', 'There is no object with this key.')
+  if (refused === 'precondition-failed')
+    return new ObjectFault(
+      'precondition-failed',
+      'A condition of the request does not hold for the object with this key.',
+    )
+  return new Fault('scope-missing', 'The token may not replace an object, because it lacks media:delete.', {
+    parameters: [{ parameter: 'scope', detail: 'media:delete', missing: ['media:delete'] }],
+  })
+}
+
+/** Deletes the blobs of removed items in the background. Throws the fault of a change that was not made. */
+function settle(deleteLater: ObjectParts['deleteLater'], change: KeyChange): void {
+  if (change.refused !== null) throw refusal(change.refused)
+  deleteLater(change.tombstones)
+}
+
+/**
+ * Stores an object in place of the one that has its key (docs/interface.md OK2). Throws what storing an item throws, and ObjectFault `key-malformed`,
+ * `key-too-long`, `key-reserved`, `headers-too-large`, `key-unknown` and `precondition-failed`, Fault `scope-missing` if the token may not replace an object,
+ * and what `finish` throws; then nothing is changed.
+ */
+async function putObject(
+  { catalog, storeFile, deleteLater, now }: ObjectParts,
+  caller: ObjectCaller,
+  key: string,
+  { body, size, isPublic, conditions, declaredType, finish }: NewObject,
+): Promise<StoredObject> {
+  requireNewKey(key)
+  const outcome: { finished?: FinishedObject; headers?: string; change?: KeyChange } = {}
+  const end = () => {
+    outcome.finished = finish()
+    outcome.headers = storedHeaders(outcome.finished.headers)
+  }
+  if (body instanceof Uint8Array) end()
+  const stored = await storeFile(
+    caller,
+    {
+      sent: { filename: key, declaredType, isKey: true },
+      body: body instanceof Uint8Array ? body : ending(body, end),
+    },
+    {
+      by: caller.actor,
+      expiresAt: defaultExpiry(caller.itemDays, now()),
+      atMost: size,
+      add: async (item) => {
+        const { finished, headers } = outcome
+        if (finished === undefined || headers === undefined) throw new TypeError('a body has not ended')
+        const details = { etag: finished.etag, parts: null, isPublic, headers, modifiedAt: item.createdAt }
+        // Before the catalog takes over the bytes.
+        const described = detailsOf(item)
+        outcome.change = await catalog.putKey(
+          caller.bucketId,
+          { key, item, ...details },
+          { ...conditions, mayReplace: caller.scopes.has('media:delete') },
+          caller.limits?.id ?? null,
+          caller.actor,
+        )
+        return outcome.change.refused === null ? storedObjectOf({ key, item: described, details }) : null
+      },
+    },
+  )
+  if (outcome.change !== undefined) settle(deleteLater, outcome.change)
+  if (stored === null) throw new TypeError('an object was stored without a result')
+  return stored
+}
+
+/** The details of an item that was just added. Its bytes are the catalog's. */
+const detailsOf = ({ bytes: _bytes, by: _by, ...item }: AddedItem): ItemDetails => ({
+  ...item,
+  ...{ thumbhash: null, duration: null, altText: null, caption: null },
+})
+
+async function* ending(source: AsyncIterable<Uint8Array>, onEnd: () => void): AsyncGenerator<Uint8Array> {
+  yield* source
+  onEnd()
+}
+
+/** The object with this key; null if there is none. `key` may be any text. */
+async function findObject({ catalog }: Pick<ObjectParts, 'catalog'>, bucketId: BucketId, key: string) {
+  const found = canBeKey(key) ? await catalog.findKey(bucketId, key) : null
+  return found === null ? null : storedObjectOf(found)
+}
+
+/** Objects of the bucket in the order of the bytes of their keys (docs/interface.md OK6). */
+async function listObjects(
+  { catalog, now }: Pick<ObjectParts, 'catalog' | 'now'>,
+  bucketId: BucketId,
+  { limit, ...selection }: ObjectSelection,
+): Promise<ObjectList> {
+  if (limit === 0) return { objects: [], prefixes: [], isTruncated: false, next: null }
+  const found = await catalog.listKeys(bucketId, { ...selection, limit: limit + 1 }, now())
+  const entries = found.slice(0, limit)
+  const last = entries.at(-1)
+  const isTruncated = found.length > limit && last !== undefined
+  return {
+    objects: entries.flatMap((entry) => ('item' in entry ? storedObjectOf(entry) : [])),
+    prefixes: entries.flatMap((entry) => ('prefix' in entry ? entry.prefix : [])),
+    isTruncated,
+    next: isTruncated ? ('item' in last ? last.key : last.prefix) : null,
+  }
+}
+
+/**
+ * Deletes an object, or moves its item to the trash of the bucket. Does nothing if there is none, unless a condition requires one. Throws ObjectFault
+ * `precondition-failed`, and `key-unknown` with `ifMatch`.
+ */
+async function deleteObject(
+  { catalog, deleteLater }: Pick<ObjectParts, 'catalog' | 'deleteLater'>,
+  { bucketId, actor }: ObjectCaller,
+  key: string,
+  conditions: ObjectConditions = {},
+): Promise<void> {
+  if (!canBeKey(key)) return
+  const change = await catalog.removeKey(bucketId, key, conditions, actor)
+  if (change.refused !== 'key-unknown' || conditions.ifMatch !== undefined) settle(deleteLater, change)
+}
+
+/** Deletes the objects with these keys in one transaction. */
+async function deleteObjects(
+  { catalog, deleteLater }: Pick<ObjectParts, 'catalog' | 'deleteLater'>,
+  { bucketId, actor }: ObjectCaller,
+  keys: readonly string[],
+): Promise<void> {
+  const { tombstones } = await catalog.removeKeys(bucketId, keys.filter(canBeKey), actor)
+  deleteLater(tombstones)
+}
+
+/**
+ * Copies an object of this or another bucket, as putObject. A copy of an object to its own key changes only what the key has besides its item. Throws
+ * ObjectFault `key-unknown` if the source was deleted.
+ */
+async function copyObject(
+  parts: ObjectParts,
+  caller: ObjectCaller,
+  source: { readonly bucketId: BucketId; readonly object: StoredObject },
+  key: string,
+  { headers, isPublic, conditions }: CopyOptions,
+): Promise<StoredObject> {
+  requireNewKey(key)
+  const { catalog, openBytes, now } = parts
+  const { object } = source
+  const copied = copiedHeaders(object, headers)
+  if (source.bucketId === caller.bucketId && key === object.key) {
+    const kept =
+      headers === null
+        ? object.headers
+        : { ...headers, ...(object.headers.checksum && { checksum: object.headers.checksum }) }
+    const edit = { isPublic, headers: storedHeaders(kept), modifiedAt: now() }
+    settle(
+      parts.deleteLater,
+      await catalog.editKey(
+        caller.bucketId,
+        key,
+        edit,
+        { ...conditions, ifItem: object.item.id },
+        caller.actor,
+      ),
+    )
+    return { ...object, isPublic, headers: kept, lastModified: edit.modifiedAt }
+  }
+  const item = await catalog.item(object.item.id)
+  if (item === null || item.bucketId !== source.bucketId) throw refusal('key-unknown')
+  const blob = await openBytes(item)
+  const md5 = createHash('md5')
+  try {
+    return await putObject(parts, caller, key, {
+      body: item.size === 0 ? new Uint8Array() : hashed(blob.stream(0, item.size - 1), md5),
+      size: item.size,
+      ...{ isPublic, conditions, declaredType: copied.contentType ?? item.contentType },
+      finish: () => ({ etag: md5.digest('hex'), headers: copied }),
+    })
+  } finally {
+    await blob.close()
+  }
+}
+
+/** The headers of a copy: new ones, unless they are null, with the checksum of the bytes. A copy has no parts, and so no checksum of them. */
+function copiedHeaders({ headers: earlier }: StoredObject, headers: ObjectHeaders | null): ObjectHeaders {
+  const { checksum, ...others } = earlier
+  return checksum?.type === 'FULL_OBJECT' ? { ...(headers ?? others), checksum } : (headers ?? others)
+}
+
+async function* hashed(source: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    hash.update(chunk)
+    yield chunk
+  }
+}
+
+/** Throws ObjectFault `key-unknown`, also for an item without a key of its own, and `key-reserved` if such an item would be public. */
+async function setPublic(
+  { catalog, deleteLater }: Pick<ObjectParts, 'catalog' | 'deleteLater'>,
+  { bucketId, actor }: ObjectCaller,
+  key: string,
+  isPublic: boolean,
+): Promise<void> {
+  if (!canBeKey(key)) throw refusal('key-unknown')
+  settle(deleteLater, await catalog.editKey(bucketId, key, { isPublic }, {}, actor))
+}

@@ -1,0 +1,39 @@
+import type { Actor } from '../core/token-rules.ts'
+import type { Grant } from '../storage/catalog/records.ts'
+
+/** Who calls an operation on objects: what the token grants in the bucket, and who it is in the audit log. */
+export interface ObjectCaller extends Grant {
+  readonly actor: Actor
+}
+
+export type ChecksumAlgorithm = 'CRC32' | 'CRC32C' | 'CRC64NVME' | 'SHA1' | 'SHA256'
+export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
+
+export interface ObjectChecksum {
+  readonly algorithm: ChecksumAlgorithm
+  /** Base64; of the type COMPOSITE with a dash and the number of parts. */
+  readonly value: string
+  readonly type: ChecksumType
+}
+
+/** Computes one checksum. */
+export interface ChecksumState {
+  update(bytes: Uint8Array): unknown
+  /** Base64. */
+  digest(): string
+}
+
+export type NewChecksum = (algorithm: ChecksumAlgorithm) => ChecksumState
+
+/** What a client has stored with an object, and gets with it. */
+export interface ObjectHeaders {
+  readonly contentType?: string
+  readonly cacheControl?: string
+  readonly contentDisposition?: string
+  readonly contentEncoding?: string
+  readonly contentLanguage?: string
+  readonly expires?: string
+  /** Names are in lower case. */
+  readonly metadata: Readonly<Record<string, string>>
+  readonly checksum?: ObjectChecksum
+}
