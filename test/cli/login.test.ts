@@ -188,7 +188,7 @@ test('in bash, the script of completion completes commands, second words, option
   }
   expect(await complete('lo')).toEqual(['login', 'logout'])
   expect(await complete('t')).toEqual(['token', 'trash'])
-  expect(await complete('token', '')).toEqual(['create', 'list', 'revoke', 'rotate', 'restore'])
+  expect(await complete('token', '')).toEqual(['create', 'list', 'revoke', 'rotate', 'keys', 'restore'])
   expect(await complete('trash', 'list', '--j')).toEqual(['--json'])
   expect(await complete('get', '--')).toEqual(
     expect.arrayContaining(['--all', '--directory', '--exclude', '--help', '--output', '--profile', '--url']),

@@ -8,6 +8,7 @@ import {
   count,
   countOrNull,
   objectOf,
+  optional,
   orNull,
   parse,
   recordOf,
@@ -102,6 +103,9 @@ export interface ManagedToken extends Token {
 export interface CreatedToken extends Token {
   readonly bucket: string
   readonly token: string
+  /** With these keys, programs sign requests of the S3 protocol. Left out if they were not asked for. */
+  readonly access_key_id?: string | undefined
+  readonly secret_access_key?: string | undefined
 }
 
 /** The properties of a new token. */
@@ -115,6 +119,8 @@ export interface NewToken {
   readonly note?: string | undefined
   /** What may be uploaded with the token; by default everything that the bucket accepts. */
   readonly limits?: NewTokenLimits | undefined
+  /** Whether the result has the keys for the S3 protocol. */
+  readonly s3?: boolean | undefined
 }
 
 /** The limits of a new token, one or more. Sizes are bytes. */
@@ -140,8 +146,8 @@ const limitsBody = ({ maxItems, maxBytes, maxFileSize, types, itemDays, labels }
 })
 
 /** The JSON of a new token. */
-export const newTokenBody = ({ scopes, name, expiresAt, note, limits }: NewToken) => ({
-  ...{ scopes, name, expires_at: expiresAt?.toISOString(), note },
+export const newTokenBody = ({ scopes, name, expiresAt, note, limits, s3 }: NewToken) => ({
+  ...{ scopes, name, expires_at: expiresAt?.toISOString(), note, s3 },
   limits: limits && limitsBody(limits),
 })
 
@@ -178,6 +184,8 @@ export const createdTokenShape: Check<CreatedToken> = objectOf<CreatedToken>({
   ...tokenMembers,
   bucket: text,
   token: text,
+  access_key_id: optional(text),
+  secret_access_key: optional(text),
 })
 
 export function createTokenManager(settings: SendSettings, { tokens }: Endpoints): TokenManager {

@@ -14,10 +14,14 @@ import {
 import type { GrantedToken } from '../storage/catalog/access/tokens.ts'
 
 /** The properties of a new token that a request states. */
-export type TokenRequest = Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'>
+export interface TokenRequest
+  extends Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'> {
+  /** Whether the response has its keys for the S3 protocol. */
+  readonly wantsKeys: boolean
+}
 
 /** The members of a JSON object with a new token. */
-export const newTokenMembers = ['scopes', 'name', 'expires_at', 'note', 'limits'] as const
+export const newTokenMembers = ['scopes', 'name', 'expires_at', 'note', 'limits', 's3'] as const
 
 /** Reads the members of a new token (docs/interface.md T6). The request is null if there are faults. */
 export function readNewToken(
@@ -44,10 +48,19 @@ export function readNewToken(
   const read = given === null ? null : readLimits(given)
   const limits = read?.limits ?? null
   faults.push(...(read?.faults ?? []))
+  const { s3: wantsKeys = false } = body
+  if (typeof wantsKeys !== 'boolean') faults.push({ parameter: 's3', detail: 'true or false.' })
   if (limits !== null && names?.includes('tokens:manage')) faults.push(limitedManagerFault)
-  if (names === null || !isName(name) || expiresAt === undefined || !isValidNote || faults.length > 0)
+  if (
+    names === null ||
+    !isName(name) ||
+    expiresAt === undefined ||
+    !isValidNote ||
+    typeof wantsKeys !== 'boolean' ||
+    faults.length > 0
+  )
     return { request: null, faults }
-  return { request: { name, scopes: names, expiresAt, note, limits }, faults }
+  return { request: { name, scopes: names, expiresAt, note, limits, wantsKeys }, faults }
 }
 
 /** Such a token could create one without limits. */

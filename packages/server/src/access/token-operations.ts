@@ -31,6 +31,8 @@ import type {
 import { hasManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
+import { keyPairOf } from './key-pairs.ts'
+import type { TokenRequest as NewTokenRequest } from './new-tokens.ts'
 
 export const tokenUnknown = (): Fault => new Fault('token-unknown', 'This service has not issued this token.')
 
@@ -86,15 +88,17 @@ export const describeManagedToken = (token: TokenRecord) => ({
   ...managedMembers(token),
 })
 
-/** Reads the row of a token that has been created. */
+/** Reads the row of a token that has been created, with its keys for the S3 protocol if they are wanted. */
 export async function createdToken(
-  catalog: Pick<Catalog, 'findToken'>,
+  catalog: Pick<Catalog, 'findToken' | 'signingKeys' | 'addSigningKey'>,
   id: TokenId,
   token: string,
+  wantsKeys: boolean,
 ): Promise<CreatedToken> {
   const record = await catalog.findToken(id)
   if (record === null) throw bucketDeleted()
-  return { ...bucketTokenObject(record), token }
+  const keys = wantsKeys ? await keyPairOf(catalog, id, Date.now()) : {}
+  return { ...bucketTokenObject(record), token, ...keys }
 }
 
 const timeOrNull = (time: number | null): string | null =>
@@ -231,16 +235,16 @@ async function findPrevious(
  * `token-revoked` if the caller's token has been revoked in the meantime.
  */
 export async function grantToken(
-  catalog: Pick<Catalog, 'grantToken' | 'findToken'>,
+  catalog: Pick<Catalog, 'grantToken' | 'findToken' | 'signingKeys' | 'addSigningKey'>,
   grant: Pick<Grant, 'tokenId' | 'bucketId'> & { readonly scopes: ReadonlySet<ServiceScope> },
-  request: Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt' | 'note' | 'limits'>,
+  { wantsKeys, ...request }: NewTokenRequest,
   now: number,
   by: Actor,
 ): Promise<CreatedToken> {
   requireGrantable(grant, request.scopes)
   const { token, row } = generateToken(now)
   await catalog.grantToken(grant.bucketId, grant.tokenId, { ...request, ...row }, by)
-  return createdToken(catalog, row.id, token)
+  return createdToken(catalog, row.id, token, wantsKeys)
 }
 
 interface Rotation {
@@ -255,7 +259,7 @@ interface Rotation {
  * `managed-token-inactive`, `scope-missing` and `token-revoked`.
  */
 export async function rotateToken(
-  catalog: Pick<Catalog, 'findToken' | 'rotateToken'>,
+  catalog: Pick<Catalog, 'findToken' | 'rotateToken' | 'signingKeys' | 'addSigningKey'>,
   grant: Pick<Grant, 'tokenId' | 'bucketId' | 'scopes'>,
   id: string,
   { overlap, expiresAt }: Rotation,
@@ -277,7 +281,7 @@ export async function rotateToken(
       'managed-token-inactive',
       'The token has expired, has been revoked or has been replaced before. A token has one successor, which can be replaced in turn.',
     )
-  return createdToken(catalog, row.id, token)
+  return createdToken(catalog, row.id, token, false)
 }
 
 /**
@@ -376,7 +380,10 @@ const writes = (method: string | undefined, scope: Scope | null): boolean =>
   scope !== null && scope !== 'media:read' && method !== 'GET' && method !== 'HEAD'
 
 /** What the token grants once earlier changes are done. An item may expire while the request waits for that of others. */
-async function completed(grant: VerifiedGrant, verify: () => Promise<VerifiedGrant>): Promise<VerifiedGrant> {
+export async function completed(
+  grant: VerifiedGrant,
+  verify: () => Promise<VerifiedGrant>,
+): Promise<VerifiedGrant> {
   let current = grant
   for (let round = 0; round < 2 && current.earlierWork !== undefined; round += 1) {
     await current.earlierWork()

@@ -156,7 +156,7 @@ export async function createBucket(
   const granted = created.nonce === null ? secret : secretOf(created.nonce)
   return {
     ...(await findBucket(catalog, name)),
-    token: token && (await createdToken(catalog, granted.row.id, granted.token)),
+    token: token && (await createdToken(catalog, granted.row.id, granted.token, token.wantsKeys)),
   }
 }
 
@@ -199,7 +199,7 @@ export async function deleteBucket(
 
 /** Creates a token of a bucket (docs/interface.md BK12). Throws Fault `bucket-unknown`, and those of grantToken of access/token-operations.ts. */
 export async function createBucketToken(
-  catalog: Pick<Catalog, 'findListedBucket' | 'grantToken' | 'findToken'>,
+  catalog: Pick<Catalog, 'findListedBucket' | 'grantToken' | 'findToken' | 'signingKeys' | 'addSigningKey'>,
   caller: { readonly tokenId: TokenId; readonly scopes: ReadonlySet<ServiceScope> },
   name: string,
   request: TokenRequest,

@@ -74,6 +74,10 @@ const access: Commands = {
     summary: 'Replace a token by a new one; both are valid for a while.',
     load: async () => (await import('./admin/token-rotate-command.ts')).tokenRotate,
   },
+  'token keys': {
+    summary: 'Print the keys of a token for programs that speak the S3 protocol.',
+    load: async () => (await import('./admin/token-commands.ts')).tokenKeys,
+  },
   'token restore': {
     summary: 'Give a user of the issuer whose access was revoked the access back.',
     load: async () => (await import('./admin/token-commands.ts')).tokenRestore,

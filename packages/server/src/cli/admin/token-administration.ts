@@ -1,5 +1,6 @@
 import { CommandError, exitCodes, UsageError } from '@mediabucket/cli/command'
-import type { ManagedToken, NewTokenLimits, TokenManager } from '@mediabucket/client'
+import type { CreatedToken, ManagedToken, NewTokenLimits, TokenManager } from '@mediabucket/client'
+import { type KeyPair, keyPairOf } from '../../access/key-pairs.ts'
 import { describeManagedToken, issueToken, replaceToken } from '../../access/token-operations.ts'
 import type { TokenLimits } from '../../core/quotas.ts'
 import type { Scope } from '../../core/token-rules.ts'
@@ -19,6 +20,8 @@ export interface TokenRequest {
   readonly scopes: readonly Scope[]
   readonly limits: TokenLimits | null
   readonly note: string | null
+  /** Whether its keys for the S3 protocol are wanted. */
+  readonly wantsKeys?: boolean
   /** Milliseconds since 1970, as `now`. */
   readonly expiresAt: number | null
   readonly now: number
@@ -30,6 +33,8 @@ interface NewToken {
   /** The name of its bucket. */
   readonly bucket: string
   readonly isNewBucket: boolean
+  /** Null if they are not wanted. */
+  readonly keys: KeyPair | null
 }
 
 /** The tokens of one bucket or of all, as the command reaches them. Over HTTP, without those of the service. */
@@ -82,7 +87,9 @@ function tokensOf(catalog: Catalog, bucket: string | undefined): Tokens {
     },
     async create(token) {
       if (bucket === undefined) throw new Error('a token is created without a bucket')
-      return { bucket, ...(await issueToken(catalog, { ...token, bucket })) }
+      const issued = await issueToken(catalog, { ...token, bucket })
+      const keys = token.wantsKeys ? await keyPairOf(catalog, issued.id, token.now) : null
+      return { bucket, ...issued, keys }
     },
     async revoke(token) {
       await catalog.revokeToken((await requireRecord(token)).id, Date.now())
@@ -112,13 +119,13 @@ function tokensOver({ client, service }: RemoteService, bucket: string | null): 
     async create(request) {
       const sent = sentToken(request)
       try {
-        return { ...(await managerOf(bucket).create(sent)), isNewBucket: false }
+        return withKeys(await managerOf(bucket).create(sent), false)
       } catch (error) {
         // A service token creates the bucket.
         if (bucket === null || !isProblem(error, 404) || (await client.whoami()).bucket !== null) throw error
         const { token } = await service.buckets.create({ name: bucket, token: sent })
         if (token === null) throw error
-        return { ...token, isNewBucket: true }
+        return withKeys(token, true)
       }
     },
     revoke: (token) => managerOf(token.bucket).revoke(token.id),
@@ -137,14 +144,36 @@ function tokensOver({ client, service }: RemoteService, bucket: string | null): 
   }
 }
 
+const withKeys = (created: CreatedToken, isNewBucket: boolean): NewToken => {
+  const { access_key_id, secret_access_key } = created
+  const keys =
+    access_key_id === undefined || secret_access_key === undefined
+      ? null
+      : { access_key_id, secret_access_key }
+  return { ...created, isNewBucket, keys }
+}
+
 const dateOrNull = (time: number | null): Date | null => (time === null ? null : new Date(time))
 
 const isProblem = (error: unknown, status: number): boolean =>
   error instanceof Error && 'status' in error && error.status === status
 
 /** A new token as the client takes it. */
-export const sentToken = ({ name, scopes, limits, note, expiresAt }: Omit<TokenRequest, 'now'>) => ({
-  ...{ name, scopes, note: note ?? undefined, limits: limits === null ? undefined : sentLimits(limits) },
+export const sentToken = ({
+  name,
+  scopes,
+  limits,
+  note,
+  expiresAt,
+  wantsKeys,
+}: Omit<TokenRequest, 'now'>) => ({
+  ...{
+    name,
+    scopes,
+    s3: wantsKeys || undefined,
+    note: note ?? undefined,
+    limits: limits === null ? undefined : sentLimits(limits),
+  },
   expiresAt: dateOrNull(expiresAt) ?? undefined,
 })
 

@@ -1,6 +1,7 @@
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
 import { nearestName } from '@mediabucket/cli/nearest-name'
 import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
+import { type KeyPair, keyPairOf } from '../../access/key-pairs.ts'
 import { issueServiceToken, isUserId } from '../../access/token-operations.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
 import type { Amount } from '../../core/quotas.ts'
@@ -21,8 +22,8 @@ import { type ListedToken, withNewTokens, withTokens } from './token-administrat
 
 export const tokenCreate = administrationCommand({
   help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPES] [--expires DURATION]
-                                [LIMITS]
-       mediabucket token create --service --scope SCOPES [--name NAME] [--expires DURATION]
+                                [--s3] [--json] [LIMITS]
+       mediabucket token create --service --scope SCOPES [--name NAME] [--expires DURATION] [--s3] [--json]
 
 Prints the token, and nothing else, on standard output. It is not shown again. Works while the service is running.
 
@@ -35,6 +36,8 @@ Options:
   --scope SCOPES      The scopes of the token, separated by commas. Each is one of: ${scopes.join(', ')}; with
                       --service also buckets:manage. Default: ${defaultScopes.join(', ')}; with --service none.
   --expires DURATION  How long the token is valid: 12h, 30d, 52w. Default: it does not expire.
+  --s3                Print instead its keys for the S3 protocol, as AWS_ACCESS_KEY_ID=… and AWS_SECRET_ACCESS_KEY=….
+  --json              Print a JSON object with token, and with --s3 also access_key_id and secret_access_key.
 
 Limits of what can be uploaded with the token:
 ${limitOptionsHelp}`,
@@ -49,6 +52,8 @@ ${limitOptionsHelp}`,
         name: { type: 'string' },
         scope: { type: 'string', multiple: true },
         expires: { type: 'string' },
+        s3: { type: 'boolean' },
+        json: { type: 'boolean' },
         ...limitOptions,
       },
     })
@@ -69,15 +74,16 @@ ${limitOptionsHelp}`,
       scopes: readScopes(names),
       limits,
       note: noteOf(values),
+      wantsKeys: values.s3 === true,
       expiresAt: values.expires === undefined ? null : now + readDuration(values.expires, '--expires'),
     }
     await withNewTokens(context, bucket, async (tokens) => {
-      const { id, token, bucket, isNewBucket } = await tokens.create(request)
+      const { id, token, bucket, isNewBucket, keys } = await tokens.create(request)
       if (isNewBucket) report(newBucketReport(bucket, await tokens.bucketNames()))
       report(
         `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}${limits === null ? '' : ` and the limits ${limitTexts(limits).join('; ')}`}. It is shown only now:`,
       )
-      print(token)
+      for (const line of secretLines(token, keys, values.json === true)) print(line)
     })
   },
 })
@@ -89,6 +95,8 @@ async function createServiceToken(
     readonly name?: string
     readonly scope?: readonly string[]
     readonly expires?: string
+    readonly s3?: boolean
+    readonly json?: boolean
   },
   context: AdministrationContext,
 ): Promise<void> {
@@ -115,11 +123,64 @@ async function createServiceToken(
     now,
   }
   const { print, report } = context
-  const { token, id } = await withNewCatalog(context, (catalog) => issueServiceToken(catalog, request))
+  const { token, id, keys } = await withNewCatalog(context, async (catalog) => {
+    const issued = await issueServiceToken(catalog, request)
+    return { ...issued, keys: values.s3 === true ? await keyPairOf(catalog, issued.id, now) : null }
+  })
   report(
     `Created the service token ${id} with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
   )
-  print(token)
+  for (const line of secretLines(token, keys, values.json === true)) print(line)
+}
+
+/** What is printed of a new token: the token, or its keys for the S3 protocol; with `isJson` both. */
+function secretLines(token: string, keys: KeyPair | null, isJson: boolean): readonly string[] {
+  if (isJson) return [JSON.stringify({ token, ...keys })]
+  return keys === null ? [token] : keyLines(keys)
+}
+
+const keyLines = ({ access_key_id, secret_access_key }: KeyPair): readonly string[] => [
+  `AWS_ACCESS_KEY_ID=${access_key_id}`,
+  `AWS_SECRET_ACCESS_KEY=${secret_access_key}`,
+]
+
+export const tokenKeys: Command = {
+  help: `Usage: mediabucket token keys ID|NAME [--bucket NAME] [--json]
+
+Prints the keys with which programs use the token over the S3 protocol, as AWS_ACCESS_KEY_ID=… and AWS_SECRET_ACCESS_KEY=….
+They follow from the id of the token and the newest key that signs links, and are valid as long as both exist. ID is the
+first column of \`mediabucket token list\` (tok_… or svc_…). Works while the service is running.
+
+Options:
+  --bucket NAME  Search only the tokens of this bucket.
+  --json         Print a JSON object with access_key_id and secret_access_key.`,
+
+  async run(args, { config, print }) {
+    const { values, positionals } = parse('token keys', {
+      args: [...args],
+      allowPositionals: true,
+      options: { bucket: { type: 'string' }, json: { type: 'boolean' } },
+    })
+    const { bucket } = values
+    const word = requireWord('token keys', positionals)
+    const keys = await withCatalog(config, async (catalog) => {
+      if (bucket !== undefined && (await catalog.findBucketNamed(bucket)) === null)
+        throw unknownBucket(bucket)
+      const found = findToken(
+        await catalog.listTokens(bucket),
+        word,
+        bucket,
+        ({ revokedAt }) => revokedAt === null,
+      )
+      if (isUserId(found.id))
+        throw new CommandError(
+          `${found.id} is a user of the issuer, which has no keys. Create a token: mediabucket token create --s3`,
+        )
+      return await keyPairOf(catalog, found.id, Date.now())
+    })
+    if (values.json === true) print(JSON.stringify(keys))
+    else for (const line of keyLines(keys)) print(line)
+  },
 }
 
 const scopeNames = (lists: readonly string[] | undefined): readonly string[] | undefined =>

@@ -116,6 +116,13 @@ export const NewTokenBody = Type.Object(
       ),
     ),
     limits: Type.Optional(nullable(NewTokenLimits)),
+    s3: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Whether the response has the keys with which programs sign requests of the S3 protocol.',
+      }),
+    ),
   },
   { title: 'NewToken', description: 'The properties of a new token.', additionalProperties: false },
 )
@@ -191,4 +198,10 @@ export const TokenList = closedObject('TokenList', 'Tokens of the bucket, withou
 export const CreatedToken = closedObject('CreatedToken', 'A new token.', {
   ...tokenMembers,
   token: Type.String({ description: 'The token. Only this response has it.' }),
+  access_key_id: Type.Optional(
+    Type.String({ description: 'The access key for the S3 protocol: the id of the token. Only with `s3`.' }),
+  ),
+  secret_access_key: Type.Optional(
+    Type.String({ description: 'The secret of the access key. Only with `s3`.' }),
+  ),
 })

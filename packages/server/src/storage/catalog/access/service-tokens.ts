@@ -1,7 +1,16 @@
 import type { ServiceScope } from '../../../core/token-rules.ts'
 import { isNotDeleted } from '../buckets.ts'
-import type { Grant, TokenId } from '../records.ts'
-import { eachEngine, first, integerOrNull, type Query, type Row, text, tokenIdOf } from '../statements.ts'
+import type { BucketId, Grant, TokenId } from '../records.ts'
+import {
+  bucketIdOrNull,
+  eachEngine,
+  first,
+  integerOrNull,
+  type Query,
+  type Row,
+  text,
+  tokenIdOf,
+} from '../statements.ts'
 import { grantPlaces as at, grantColumns, readGrant, serviceScopesOf } from './tokens.ts'
 
 // Service tokens are rows of `tokens` without a bucket, so that what lists, revokes, restores, transfers and audits tokens has them too. The
@@ -38,4 +47,25 @@ const readServiceGrant = (row: Row): ServiceGrant => ({
 export const findServiceGrant = (tokenHash: Uint8Array, bucket: string | null): Query<ServiceGrant | null> =>
   first(readServiceGrant, serviceGrantRow, ...[tokenHash, Date.now(), bucket])
 
-export const reads = { findServiceGrant }
+/** A token that was found by its id, with what it grants in the bucket that was asked for: null too if it is a token of another bucket. */
+export interface TokenGrant extends ServiceGrant {
+  /** Null for a service token. */
+  readonly bucketId: BucketId | null
+}
+
+const tokenGrantRow = eachEngine(
+  (engine) => `SELECT ${grantColumns(engine, '$2')}, bucket_id FROM tokens LEFT JOIN buckets
+    ON buckets.name = $3 AND buckets.id > 0 AND ${isNotDeleted} AND coalesce(bucket_id, buckets.id) = buckets.id
+    WHERE tokens.id = $1${engine === 'postgres' ? ' AND require_primary()' : ''}`,
+)
+
+const readTokenGrant = (row: Row): TokenGrant => ({
+  ...readServiceGrant(row),
+  bucketId: bucketIdOrNull(row, row.length - 1),
+})
+
+/** The current state of the token with this id, and of the bucket with this name, if one is given. Null if there is no such token. */
+export const findTokenGrant = (id: TokenId, bucket: string | null): Query<TokenGrant | null> =>
+  first(readTokenGrant, tokenGrantRow, ...[id, Date.now(), bucket])
+
+export const reads = { findServiceGrant, findTokenGrant }

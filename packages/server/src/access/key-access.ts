@@ -1,0 +1,75 @@
+import { TokenFault } from '../core/faults.ts'
+import type { ServiceScope } from '../core/token-rules.ts'
+import type { VerifiedGrant } from '../http/authorizer.ts'
+import type { TokenGrant } from '../storage/catalog/access/service-tokens.ts'
+import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { BucketId, TokenId } from '../storage/catalog/records.ts'
+import { secretAccessKey } from './key-pairs.ts'
+import {
+  type RemoveExpired,
+  recordUseOperation,
+  removeExpiredOf,
+  requireValid,
+  tokenUnknown,
+} from './token-operations.ts'
+
+/** What an access key grants. */
+export interface KeyGrant {
+  readonly tokenId: TokenId
+  /** The bucket of its token; null for a service token. */
+  readonly bucketId: BucketId | null
+  readonly scopes: ReadonlySet<ServiceScope>
+  /** What it grants in the bucket that was asked for; null if there is no such bucket, or the token is one of another bucket. */
+  readonly ofBucket: VerifiedGrant | null
+}
+
+export type AccessKeys = ReturnType<typeof accessKeyOperations>
+
+/** Users of an issuer have no token of this service, and so no keys. */
+const isKeyId = (text: string): text is TokenId => /^(?:tok|svc)_[0-9a-z]{12}$/.test(text)
+
+/** Finds access keys of the S3 protocol: the ids of tokens (docs/interface.md S3-1). */
+export function accessKeyOperations(parts: {
+  readonly catalog: Pick<Catalog, 'findTokenGrant' | 'touchToken' | 'signingKeys'>
+  readonly removeExpired: RemoveExpired
+  readonly now: () => number
+  readonly onTouchFailure: (error: unknown) => void
+}) {
+  const { catalog, removeExpired, now } = parts
+  const recordUse = recordUseOperation(parts)
+
+  async function find(accessKeyId: string, bucket: string | null): Promise<TokenGrant> {
+    const found = isKeyId(accessKeyId) ? await catalog.findTokenGrant(accessKeyId, bucket) : null
+    if (found === null) throw tokenUnknown()
+    return found
+  }
+
+  function grant(found: TokenGrant): KeyGrant {
+    const at = now()
+    requireValid(found, at, 0)
+    recordUse(found, at)
+    const { tokenId, bucketId, scopes, ofBucket } = found
+    return {
+      ...{ tokenId, bucketId, scopes },
+      ofBucket: ofBucket && removeExpiredOf(ofBucket, removeExpired, at),
+    }
+  }
+
+  return {
+    /** The token with this id, with the bucket of this name, if one is given. Throws Fault `token-unknown`. */
+    find,
+    /** What a found token grants to a request whose signature is right. Throws Fault `token-revoked` and `token-expired`. */
+    grant,
+    /** What the token of a request grants now. Throws as `find` and `grant`. */
+    refresh: async (accessKeyId: string, bucket: string | null): Promise<KeyGrant> =>
+      grant(await find(accessKeyId, bucket)),
+    /** The secrets that are accepted for this id, the newest first: one for each key that signs URLs. */
+    async secrets(accessKeyId: string): Promise<readonly string[]> {
+      const keys = await catalog.signingKeys()
+      return keys.toReversed().map((key) => secretAccessKey(key, accessKeyId))
+    },
+  }
+}
+
+/** The fault of a request whose signature is wrong, which counts as a guess. */
+export const wrongSignature = (tokenId: string): TokenFault => new TokenFault(tokenUnknown(), tokenId)
