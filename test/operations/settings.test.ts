@@ -50,6 +50,8 @@ test('O7 all invalid settings are reported together, each with its valid values'
 const changed: { readonly [Name in keyof typeof settings]: string } = {
   MEDIABUCKET_HOST: '0.0.0.0',
   MEDIABUCKET_PORT: '8081',
+  MEDIABUCKET_S3_PORT: '8082',
+  MEDIABUCKET_S3_HOST: 's3.example.org',
   MEDIABUCKET_WORKERS: '4',
   MEDIABUCKET_BASE_URL: 'https://media.example.org/box/',
   MEDIABUCKET_MEDIA_BASE_URL: 'https://files.example.org',

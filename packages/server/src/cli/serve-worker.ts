@@ -59,7 +59,7 @@ function reload(settings: ReloadableSettings): void {
   worker?.reload(settings)
 }
 
-async function start({ owner, port, settings }: Extract<ToWorker, { kind: 'start' }>): Promise<void> {
+async function start({ owner, ports, settings }: Extract<ToWorker, { kind: 'start' }>): Promise<void> {
   try {
     const onFailure = (error: Error) => {
       log.fatal({ err: error }, `${error.message}; the worker stops`)
@@ -67,7 +67,7 @@ async function start({ owner, port, settings }: Extract<ToWorker, { kind: 'start
     }
     log.level = settings.logLevel
     const started = { ...config, ...settings }
-    worker = await startWorker(started, log, { requestLog, onFailure, parent, owner, port })
+    worker = await startWorker(started, log, { requestLog, onFailure, parent, owner, ports })
     if (reloaded !== null) worker.reload(reloaded)
     lowerWorkerPriority()
     startPoolWithFirstRequest(worker.http)

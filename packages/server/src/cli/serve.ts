@@ -120,6 +120,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
           url: service.address.baseUrl,
           host,
           port: service.address.port,
+          ...(service.address.s3Port !== null && { s3Port: service.address.s3Port }),
           data,
           ...placesOf(config),
           pid: process.pid,

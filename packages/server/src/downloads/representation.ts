@@ -19,6 +19,10 @@ const sandboxHeaders = { ...embeddingHeaders, 'content-security-policy': policy 
 /** The name of the size of a variant (docs/interface.md V18). */
 const variantHeader = 'mediabucket-variant'
 
+/** The headers that keep bytes of a type from acting in a page, as alternating names and values (docs/interface.md B5). */
+export const inertHeaders = (contentType: string): readonly string[] =>
+  Object.entries(deliveryOf(contentType).isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
+
 /** Headers of every problem of the route (docs/interface.md B5). */
 export const problemHeaders: Readonly<Record<string, string>> = sandboxHeaders
 

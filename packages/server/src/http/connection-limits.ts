@@ -24,12 +24,12 @@ interface ConnectionLimitsParts {
 }
 
 /**
- * Limits the open connections, in total and for each address (docs/interface.md N2, N3). At a limit, a new connection replaces the one
+ * Limits the open connections of all servers together, in total and for each address (docs/interface.md N2, N3). At a limit, a new connection replaces the one
  * that has been idle for longest. Where none is idle, it gets a place that is kept for probes, or is refused: then it gets neither
- * a parser nor any other listener of the server. Call it after all other listeners for connections have been added.
+ * a parser nor any other listener of its server. Call it after all other listeners for connections have been added.
  */
 export function limitConnections(
-  server: Server,
+  servers: readonly Server[],
   settings: ConnectionSettings,
   { addresses, metrics, log, baseUrl, peers }: ConnectionLimitsParts,
 ): void {
@@ -38,22 +38,24 @@ export function limitConnections(
   const places = new ProbePlaces(new Refuser(baseUrl, log, metrics))
   metrics.watchConnections(() => open.count() + places.count())
 
-  const listeners = server.listeners('connection')
-  server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
-    const address = addresses.ofConnection(socket)
-    let reason = open.refusalOf(address)
-    // A connection of a trusted proxy or of another address can leave both limits reached.
-    while (reason !== null && idle.closeOldest(reason === 'address' ? address : null)) {
-      metrics.closedIdleConnections.inc()
-      reason = open.refusalOf(address)
-    }
-    const key = address ?? proxies
-    const release = reason === null ? open.add(socket, key) : null
-    if (reason !== null && !places.take(socket, key, reason)) return
-    for (const listener of listeners) listener.call(server, socket)
-    if (release !== null) idle.add(socket, key, release)
-  })
+  for (const server of servers) {
+    const listeners = server.listeners('connection')
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) => {
+      const address = addresses.ofConnection(socket)
+      let reason = open.refusalOf(address)
+      // A connection of a trusted proxy or of another address can leave both limits reached.
+      while (reason !== null && idle.closeOldest(reason === 'address' ? address : null)) {
+        metrics.closedIdleConnections.inc()
+        reason = open.refusalOf(address)
+      }
+      const key = address ?? proxies
+      const release = reason === null ? open.add(socket, key) : null
+      if (reason !== null && !places.take(socket, key, reason)) return
+      for (const listener of listeners) listener.call(server, socket)
+      if (release !== null) idle.add(socket, key, release)
+    })
+  }
 }
 
 /** The key of the connections of trusted proxies, whose number is not limited for each address. */

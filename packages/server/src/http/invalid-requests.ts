@@ -9,11 +9,11 @@ import {
   createLingeringClose,
   currentResponse,
   isParserPause,
-  serializeProblem,
   unlessRequestArrives,
 } from './client-connections.ts'
 import type { CorsPolicy } from './cors.ts'
 import { supportedVersions } from './headers.ts'
+import type { FaultSerializer } from './problems.ts'
 import { type CodeAndDetail, incompleteBody } from './problems.ts'
 
 const notHttp: CodeAndDetail = ['request-malformed', 'The request is not valid HTTP.']
@@ -74,7 +74,7 @@ const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
 }
 
 /** Responds to bytes that are no valid request, then closes the connection, whose framing is lost (RFC 9112): for `clientError` of a server. */
-export function refuseInvalidRequests(baseUrl: string, log: BaseLogger, corsHeaders: CorsPolicy) {
+export function refuseInvalidRequests(serialize: FaultSerializer, log: BaseLogger, corsHeaders: CorsPolicy) {
   const closing = new WeakSet<ServerResponse>()
   /** Connections whose response waits for the rest of a head, or is sent. */
   const heads = new WeakMap<Socket, RefusedHead>()
@@ -117,7 +117,7 @@ export function refuseInvalidRequests(baseUrl: string, log: BaseLogger, corsHead
       }
       const requestId = randomUUID()
       const cors = corsHeaders(response?.req.headers ?? (origin === null ? {} : { origin }))
-      const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId, cors)
+      const { status, bytes } = serialize(new Fault(code, detail), requestId, cors)
       log.info({ requestId, status, reason: error.code }, 'refused an invalid request')
       sendAndClose(socket, bytes)
     })

@@ -39,6 +39,13 @@ export function problemResponse(
   return { status, headers, body }
 }
 
+/** Serializes a fault as a complete response that closes the connection, for connections without a request. `more` are further headers. */
+export type FaultSerializer = (
+  fault: Fault,
+  requestId: string,
+  more?: Readonly<Record<string, string>>,
+) => { readonly status: number; readonly bytes: Buffer }
+
 /** The `error` of RFC 6750, section 3.1, for problems of tokens; null for a request without a token, which gets none. */
 const tokenErrors: Partial<Record<FaultCode, 'invalid_token' | 'insufficient_scope' | null>> = {
   'token-missing': null,

@@ -11,13 +11,13 @@ import {
   createLingeringClose,
   refusePipelining,
   requirePausableParser,
-  serializeProblem,
 } from './client-connections.ts'
 import type { CorsPolicy } from './cors.ts'
 import { maxHeaders } from './headers.ts'
 import { refuseInvalidRequests } from './invalid-requests.ts'
 import type { Metrics } from './metrics.ts'
-import { UnreadBytes } from './unread-bytes.ts'
+import type { FaultSerializer } from './problems.ts'
+import type { UnreadBytes } from './unread-bytes.ts'
 
 // An import would load more: see core/node-http.ts.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -38,17 +38,18 @@ const minSendRate = 2_000
 export function createHttpServer(
   listener: RequestListener,
   parts: {
-    readonly settings: { readonly baseUrl: string; readonly idleTimeout: number }
+    readonly settings: { readonly idleTimeout: number }
     readonly log: BaseLogger
-    readonly metrics: Pick<Metrics, 'slowReaders' | 'unreadClosed' | 'watchUnreadBytes'>
-    /** The limit for bytes of responses that clients have not read. Bytes. */
-    readonly responseMemory: number
+    readonly metrics: Pick<Metrics, 'slowReaders'>
+    /** Those of all servers of the process. */
+    readonly unread: UnreadBytes
     readonly corsHeaders: CorsPolicy
+    readonly serializeFault: FaultSerializer
   },
 ): Server {
   requirePausableParser()
-  const { settings, log, metrics, responseMemory, corsHeaders } = parts
-  const { baseUrl, idleTimeout } = settings
+  const { settings, log, metrics, unread, corsHeaders, serializeFault } = parts
+  const { idleTimeout } = settings
   const headersTimeout = Math.min(longestHeaderTimeout, Math.ceil(idleTimeout / 4))
   const server = createServer(
     {
@@ -66,30 +67,29 @@ export function createHttpServer(
   )
   // Node drops further headers without an error, so one more than allowed is read and refused.
   server.maxHeadersCount = maxHeaders + 1
-  server.on('clientError', refuseInvalidRequests(baseUrl, log, corsHeaders))
+  server.on('clientError', refuseInvalidRequests(serializeFault, log, corsHeaders))
   refusePipelining(server)
   handleExpectations(server)
-  refuseTunnels(server, { baseUrl, log })
+  refuseTunnels(server, { serializeFault, log })
   closeOnIdleTimeout(server, idleTimeout)
   closeSlowReaders(server, { minSendRate, idleTimeout }, () => metrics.slowReaders.inc())
-  const unread = new UnreadBytes(server, {
-    limit: responseMemory,
-    onClose: () => metrics.unreadClosed.inc(),
-  })
-  metrics.watchUnreadBytes(() => unread.total())
+  unread.watch(server)
   return server.setTimeout(idleTimeout)
 }
 
 /** Refuses CONNECT: the service is no proxy. Node ignores upgrades, as RFC 9110, section 7.8, allows. */
 function refuseTunnels(
   server: Server,
-  { baseUrl, log }: { readonly baseUrl: string; readonly log: Pick<BaseLogger, 'info'> },
+  {
+    serializeFault,
+    log,
+  }: { readonly serializeFault: FaultSerializer; readonly log: Pick<BaseLogger, 'info'> },
 ): void {
   const sendAndClose = createLingeringClose()
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     const requestId = randomUUID()
     const fault = new Fault('method-unsupported', 'The service is no proxy and does not support CONNECT.')
-    const { status, bytes } = serializeProblem(fault, baseUrl, requestId)
+    const { status, bytes } = serializeFault(fault, requestId)
     log.info({ requestId, status, reason: 'CONNECT' }, 'refused a request')
     sendAndClose(socket, bytes)
   })

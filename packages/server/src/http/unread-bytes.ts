@@ -43,9 +43,13 @@ export class UnreadBytes {
   readonly #observations = new WeakMap<Socket, Observation>()
   #timer: NodeJS.Timeout | null = null
 
-  constructor(server: Server, { limit, onClose }: { readonly limit: number; readonly onClose: () => void }) {
+  constructor({ limit, onClose }: { readonly limit: number; readonly onClose: () => void }) {
     this.#limit = limit
     this.#onClose = onClose
+  }
+
+  /** Counts the responses of a server too. */
+  watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       this.#open.add(socket)
       socket.once('close', () => this.#open.delete(socket))

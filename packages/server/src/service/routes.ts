@@ -9,17 +9,20 @@ import { usageRoutes } from '../buckets/usage-routes.ts'
 import { bytesRoutes } from '../downloads/bytes-routes.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { changeRoutes } from '../feed/change-routes.ts'
+import { serializeProblem } from '../http/client-connections.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
 import { Dispatcher, MediaHost } from '../http/dispatcher.ts'
 import { createFaultReporter } from '../http/problems.ts'
 import { createRequestLogger, type RequestLines } from '../http/request-log.ts'
 import type { Route } from '../http/route.ts'
 import { createHttpServer } from '../http/server.ts'
+import { UnreadBytes } from '../http/unread-bytes.ts'
 import { itemListRoutes } from '../items/item-list-routes.ts'
 import { itemRoutes } from '../items/item-routes.ts'
 import { linkRoutes } from '../items/link-routes.ts'
 import { trashRoutes } from '../items/trash-routes.ts'
 import { listingRoutes } from '../listing/listing-routes.ts'
+import { createS3Server } from '../s3/s3-server.ts'
 import { resumableUploadRoutes } from '../uploads/resumable-routes.ts'
 import { uploadRoutes } from '../uploads/upload-routes.ts'
 import { webhookRoutes } from '../webhooks/webhook-routes.ts'
@@ -37,14 +40,16 @@ interface AppParts {
   readonly gallery: Gallery | null
   /** Null where people sign in with tokens only. */
   readonly signIn: GallerySignIn | null
+  /** Null where the S3 protocol is off. */
+  readonly s3: { readonly host: string | null } | null
 }
 
-/** Creates the HTTP server, ready to listen. */
+/** Creates the HTTP server, and that of the S3 protocol, ready to listen. */
 export function createApp(
   operations: Operations,
   parts: HttpParts,
-  { requestLines, downloadLog, gallery, signIn }: AppParts,
-): Server {
+  { requestLines, downloadLog, gallery, signIn, s3 }: AppParts,
+): { readonly http: Server; readonly s3: Server | null } {
   const { verifyToken, service, requireOwnBucket } = operations.access
   const { verifyInBucket } = service
   const verifyAuthorization = createAuthorizationVerifier(verifyToken, { verifyInBucket, requireOwnBucket })
@@ -62,27 +67,41 @@ export function createApp(
     ...serviceRoutes(http, operations, downloadLog),
     ...(gallery ? galleryRoutes(http, gallery, signIn) : []),
   ]
-  const dispatcher = new Dispatcher(routes, {
-    baseUrl,
-    logRequest: createRequestLogger(metrics, http.addresses, requestLines, http.catalog.epoch),
-    corsHeaders,
+  const logRequest = createRequestLogger(metrics, http.addresses, requestLines, http.catalog.epoch)
+  const reportFault = createFaultReporter({
     limits,
+    countStorageError: (error) => metrics.storage.countError(error),
+    log,
+  })
+  const unread = new UnreadBytes({
+    limit: parts.responseMemory,
+    onClose: () => metrics.unreadClosed.inc(),
+  })
+  metrics.watchUnreadBytes(() => unread.total())
+  const dispatcher = new Dispatcher(routes, {
+    ...{ baseUrl, logRequest, corsHeaders, limits, reportFault },
     mediaHost: mediaBaseUrl === baseUrl ? null : new MediaHost(baseUrl, mediaBaseUrl),
-    reportFault: createFaultReporter({
-      limits,
-      countStorageError: (error) => metrics.storage.countError(error),
-      log,
-    }),
     stopping,
     isReadOnly: () => settings.readOnly,
   })
-  return createHttpServer((request, response) => dispatcher.dispatch(request, response), {
-    settings,
-    log,
-    metrics,
-    responseMemory: parts.responseMemory,
-    corsHeaders,
-  })
+  return {
+    http: createHttpServer((request, response) => dispatcher.dispatch(request, response), {
+      ...{ settings, log, metrics, unread, corsHeaders },
+      serializeFault: (fault, requestId, more) => serializeProblem(fault, baseUrl, requestId, more),
+    }),
+    s3:
+      s3 &&
+      createS3Server(
+        http,
+        {
+          accessKeys: operations.access.keys,
+          objects: operations.objects,
+          deleter: operations.buckets.deleter,
+          ...operations.downloads,
+        },
+        { ...s3, downloadLog, logRequest, reportFault, unread },
+      ),
+  }
 }
 
 /** The routes of the OpenAPI document, in its order. */

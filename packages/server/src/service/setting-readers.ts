@@ -43,6 +43,19 @@ export const wholeNumber = (least: number, most: number, what = 'a number'): Rea
   },
 })
 
+/** Null for `off`. */
+export const portOrOff: Reader<number | null> = {
+  accepts: 'a port from 0 to 65535, or off',
+  read: (text) => (text === 'off' ? null : wholeNumber(0, 65_535).read(text)),
+}
+
+/** Null for none. */
+export const hostOrNone: Reader<string | null> = {
+  accepts: 'a host name without a port',
+  read: (text) =>
+    text === '' ? null : /^[a-z\d-]+(?:\.[a-z\d-]+)*$/i.test(text) ? text.toLowerCase() : undefined,
+}
+
 /** `auto` is one for each core that this process may use. */
 export const processes = (most: number): Reader<number> => ({
   accepts: `a number from 1 to ${most}, or auto`,

@@ -144,7 +144,8 @@ export async function startService(
     closers.add('resumable uploads', () => locks.allReleased())
 
     // The operations. The port is bound before, because URLs in responses contain it where MEDIABUCKET_PORT is 0.
-    const bound = await openPort(context)
+    const bound = await openPort(context, config.port)
+    const boundS3 = config.s3Port === null ? null : await openPort(context, config.s3Port)
     const settings = { ...boundConfig(config, bound.port), tools: toolNames(pictures.tools) }
     metrics.watchReadOnly(() => settings.readOnly)
     const gallery = loadGallery(context)
@@ -172,7 +173,7 @@ export async function startService(
     const addresses = new ClientAddresses(config.trustedProxies)
     const limits = new RequestLimits(config, { addresses, metrics, log, peers })
     const [stopping, closing] = [new AbortController(), new AbortController()]
-    const http = createApp(
+    const { http, s3 } = createApp(
       operations,
       {
         settings,
@@ -187,12 +188,23 @@ export async function startService(
         bodyMemory,
         responseMemory: Math.ceil(responseMemory / config.workers),
       },
-      { requestLines: requestLog, downloadLog, gallery, signIn: issuer?.signIn ?? null },
+      {
+        requestLines: requestLog,
+        downloadLog,
+        gallery,
+        signIn: issuer?.signIn ?? null,
+        s3: boundS3 && { host: config.s3Host },
+      },
     )
-    const connections = trackUnusedConnections(http)
-    limitConnections(http, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })
+    const servers = s3 === null ? [http] : [http, s3]
+    const connections = servers.map(trackUnusedConnections)
+    limitConnections(servers, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })
     closers.add('the HTTP server', bound.close)
     await bound.serve(http)
+    if (s3 !== null && boundS3 !== null) {
+      closers.add('the S3 server', boundS3.close)
+      await boundS3.serve(s3)
+    }
     if (shared === null) {
       startExpirySweeps(context, data, { locks: ownLocks, remover, deleter })
       startWebhooks(context, data, settings)
@@ -201,7 +213,12 @@ export async function startService(
 
     const firstToken = shared === null ? await issueFirstToken(catalog) : null
     return {
-      address: { baseUrl: settings.baseUrl, port: bound.port, hasGallery: gallery !== null },
+      address: {
+        baseUrl: settings.baseUrl,
+        port: bound.port,
+        s3Port: boundS3?.port ?? null,
+        hasGallery: gallery !== null,
+      },
       firstToken,
       data,
       operations,
@@ -221,9 +238,13 @@ export async function startService(
         await setTimeout(config.shutdownDelay)
         // Clients of streams connect again at once, and find another service only now.
         closing.abort()
-        const deadline = startTimer(() => http.closeAllConnections(), config.shutdownTimeout)
+        const deadline = startTimer(() => {
+          for (const server of servers) server.closeAllConnections()
+        }, config.shutdownTimeout)
         // Repeated, because a connection becomes unused when its request has been answered.
-        const closingUnused = setInterval(connections.closeUnused, closeInterval)
+        const closingUnused = setInterval(() => {
+          for (const each of connections) each.closeUnused()
+        }, closeInterval)
         try {
           await closers.closeAll()
         } finally {
@@ -247,9 +268,9 @@ const openIssuer = async (...settings: Parameters<typeof import('../access/issue
   (await import('../access/issuer-users.ts')).openIssuer(...settings)
 
 /** Binds exactly one address, also for a host name that has an IPv4 and an IPv6 address. */
-async function openPort({ config, closers }: StartContext): Promise<BoundPort> {
+async function openPort({ config, closers }: StartContext, port: number): Promise<BoundPort> {
   const { address } = await lookup(config.host, { order: 'ipv4first' })
-  const bound = await bindPort(address, config.port)
+  const bound = await bindPort(address, port)
   closers.add('the port', bound.close)
   return bound
 }

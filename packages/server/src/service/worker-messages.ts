@@ -8,11 +8,11 @@ export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** What the parent sends to a worker. `claim` and `request` are numbers that the process which began has chosen. */
 export type ToWorker =
-  /** `owner` is the name of the worker; `port` may be 0; `settings` are those of the start or of the last reload. */
+  /** `owner` is the name of the worker; the ports may be 0; `settings` are those of the start or of the last reload. */
   | {
       readonly kind: 'start'
       readonly owner: string
-      readonly port: number
+      readonly ports: Ports
       readonly settings: ReloadableSettings
     }
   | { readonly kind: 'stop' }
@@ -39,10 +39,15 @@ export type FromWorker =
   | { readonly kind: 'read-metrics'; readonly request: number }
   | { readonly kind: 'counts'; readonly changes: CountChanges }
 
-export interface ServiceAddress {
-  readonly baseUrl: string
-  /** The port that the service listens on, also where MEDIABUCKET_PORT is 0. */
+/** The port of the HTTP API, and that of the S3 protocol; null where it is off. */
+export interface Ports {
   readonly port: number
+  readonly s3Port: number | null
+}
+
+/** The ports are those that the service listens on, also where the configured ones are 0. */
+export interface ServiceAddress extends Ports {
+  readonly baseUrl: string
   /** Whether `/` serves the gallery. */
   readonly hasGallery: boolean
 }

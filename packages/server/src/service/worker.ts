@@ -3,7 +3,7 @@ import type { UploadId } from '../core/ids.ts'
 import type { SharedLocks } from '../uploads/upload-locks.ts'
 import type { Config } from './config.ts'
 import { type RequestLog, type SharedParts, startService } from './start.ts'
-import { type FromWorker, Replies, type ToWorker, WorkerCounts } from './worker-messages.ts'
+import { type FromWorker, type Ports, Replies, type ToWorker, WorkerCounts } from './worker-messages.ts'
 
 /**
  * Starts the part of the service that handles requests, in a worker process. The parent holds the lock of the data directory,
@@ -17,11 +17,11 @@ export const startWorker = (
     readonly onFailure: (error: Error) => void
     readonly parent: ParentChannel
     readonly owner: string
-    readonly port: number
+    readonly ports: Ports
   },
 ) => {
-  const { requestLog, onFailure, parent, owner, port } = parts
-  return startService(workerSettings(config, port), log, {
+  const { requestLog, onFailure, parent, owner, ports } = parts
+  return startService(workerSettings(config, ports), log, {
     requestLog,
     onFailure,
     shared: { counts: parent.counts, locks: parent.locks, readMetrics: () => parent.readMetrics(), owner },
@@ -126,11 +126,11 @@ class ParentLocks implements SharedLocks {
 }
 
 /** The settings of one worker: the workers share the limits of memory and of picture processes in equal parts. */
-function workerSettings(config: Config, port: number): Config {
+function workerSettings(config: Config, ports: Ports): Config {
   const share = (limit: number) => Math.ceil(limit / config.workers)
   return Object.freeze({
     ...config,
-    port,
+    ...ports,
     cache: share(config.cache),
     variantProcesses: share(config.variantProcesses),
   })

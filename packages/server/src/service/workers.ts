@@ -32,6 +32,7 @@ import {
   CountExchange,
   type FromWorker,
   type MetricsSnapshot,
+  type Ports,
   Replies,
   type ServiceAddress,
   type ToWorker,
@@ -80,9 +81,9 @@ export async function startWorkers(
     const pool = new WorkerPool({
       ...config,
       log,
-      fork(port) {
+      fork(ports) {
         const worker = forkWorker({
-          ...{ port, locks, settings: reloaded },
+          ...{ ports, locks, settings: reloaded },
           readMetrics: () => service.text(),
           onCounts: (from, changes) => counts.receive(from, changes),
         })
@@ -188,13 +189,12 @@ const maxFailures = 5
 /** Milliseconds after the shutdown timeout until a worker is killed. */
 const killDelay = 2_000
 
-interface PoolParts {
+interface PoolParts extends Ports {
   readonly workers: number
-  readonly port: number
   /** Milliseconds. */
   readonly shutdownTimeout: number
   readonly shutdownDelay: number
-  readonly fork: (port: number) => WorkerProcess
+  readonly fork: (ports: Ports) => WorkerProcess
   readonly log: Pick<Logger, 'error' | 'info'>
   /** Called when a worker has ended, before another one is started. Not called during a stop. Must not reject. */
   readonly onEnd: (worker: WorkerProcess) => Promise<void>
@@ -210,9 +210,9 @@ class WorkerPool {
   readonly #listening = new Map<WorkerProcess, number>()
   /** Those of workers that will be started. */
   readonly #timers = new Set<NodeJS.Timeout>()
-  /** Only the bound port is known after the start, where the configured one is 0. */
+  /** Only the bound ports are known after the start, where the configured ones are 0. */
   #bound: ServiceAddress | null = null
-  #port: number
+  #ports: Ports
   /** Replacements of workers that ended before all workers listened. */
   readonly #endedEarly: (() => Promise<void>)[] = []
   #failures = 0
@@ -221,7 +221,7 @@ class WorkerPool {
 
   constructor(parts: PoolParts) {
     this.#parts = parts
-    this.#port = parts.port
+    this.#ports = parts
   }
 
   /** Resolves when all workers listen. Rejects if one of them cannot be started. */
@@ -252,16 +252,17 @@ class WorkerPool {
 
   /** Starts a worker, and resolves when it listens. */
   async #run(): Promise<ServiceAddress> {
-    // Workers with the same configured port share its socket; when none is left, the bound port is bound again.
-    if (this.#bound !== null && this.#listening.size === 0) this.#port = this.#bound.port
-    const worker = this.#parts.fork(this.#port)
+    // Workers with the same configured ports share their sockets; when none is left, the bound ports are bound again.
+    if (this.#bound !== null && this.#listening.size === 0) this.#ports = this.#bound
+    const { port, s3Port } = this.#ports
+    const worker = this.#parts.fork({ port, s3Port })
     this.#running.add(worker)
     void worker.ended.then((how) => this.#onEnd(worker, how))
     const address = await worker.listening
     this.#listening.set(worker, performance.now())
     this.#bound ??= address
     // The last worker that listened has ended while this one was starting, and the port was a free one.
-    if (address.port !== this.#bound.port) worker.kill()
+    if (address.port !== this.#bound.port || address.s3Port !== this.#bound.s3Port) worker.kill()
     return this.#bound
   }
 
@@ -300,7 +301,7 @@ class WorkerPool {
 }
 
 interface WorkerParts {
-  readonly port: number
+  readonly ports: Ports
   readonly locks: UploadLockTable
   readonly settings: ReloadableSettings
   /** The metrics of all workers, as text. */
@@ -344,8 +345,8 @@ class WorkerProcess implements MetricsSource {
     })
     // It is handled by the callers of `listening` only if they wait.
     this.listening.catch(() => undefined)
-    const { port, settings } = this.#parts
-    this.#send({ kind: 'start', owner: this.owner, port, settings })
+    const { ports, settings } = this.#parts
+    this.#send({ kind: 'start', owner: this.owner, ports, settings })
   }
 
   get pid(): number | undefined {

@@ -33,7 +33,8 @@ async function start(limit: number, sharing: 'none' | 'whole' | 'range' | 'other
   const onClose = () => {
     closed += 1
   }
-  const unread = new UnreadBytes(server, { limit, onClose })
+  const unread = new UnreadBytes({ limit, onClose })
+  unread.watch(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {
     server.closeAllConnections()

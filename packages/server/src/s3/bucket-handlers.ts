@@ -1,0 +1,120 @@
+import { createBucket, deleteBucket } from '../buckets/bucket-operations.ts'
+import { Fault } from '../core/faults.ts'
+import { bucketNameRule, isBucketName } from '../core/names.ts'
+import { readDocument } from './documents.ts'
+import {
+  type BucketCall,
+  isoTime,
+  owner,
+  type S3Call,
+  type S3Context,
+  type S3Handlers,
+} from './s3-context.ts'
+import { S3Error } from './s3-errors.ts'
+import { childText } from './xml.ts'
+
+/** The region of all buckets. Requests can be signed for any. */
+const region = 'us-east-1'
+
+/** Buckets of one page of ListBuckets at most. */
+const maxBuckets = 10_000
+
+/** The operations on buckets (docs/interface.md S3-5). */
+export const bucketHandlers: S3Handlers<S3Call, 'ListBuckets' | 'CreateBucket' | 'DeleteBucket'> = {
+  ListBuckets: listBuckets,
+  CreateBucket: makeBucket,
+  DeleteBucket: removeBucket,
+}
+
+/** The operations that read what a bucket is. */
+export const bucketReads: S3Handlers<BucketCall, 'HeadBucket' | 'GetBucketLocation' | 'GetBucketVersioning'> =
+  {
+    HeadBucket: async () => ({ status: 200, headers: { 'x-amz-bucket-region': region } }),
+    // The default region has an empty location.
+    GetBucketLocation: async () => ({ status: 200, xml: ['LocationConstraint', ''] }),
+    GetBucketVersioning: async () => ({ status: 200, xml: ['VersioningConfiguration', ''] }),
+  }
+
+/** All buckets for a service token that may manage them, otherwise the bucket of the token. */
+async function listBuckets({ http: { catalog } }: S3Context, { grant, request }: S3Call) {
+  const prefix = request.parameter('prefix') ?? ''
+  const limit = readLimit(request.parameter('max-buckets'))
+  const after = request.parameter('continuation-token') ?? ''
+  let names: readonly { readonly name: string; readonly createdAt: number }[] = []
+  let isCut = false
+  if (grant.bucketId !== null) {
+    const own = await catalog.bucket(grant.bucketId)
+    const listed = own && (await catalog.findListedBucket(own.name))
+    if (listed?.name.startsWith(prefix)) names = [listed]
+  } else if (!grant.scopes.has('buckets:manage'))
+    throw new S3Error('AccessDenied', 'Listing buckets needs a token with the scope buckets:manage.')
+  else {
+    // Names have ASCII characters, so that any engine sorts them alike.
+    const place = after === '' ? null : { value: after, id: Number.MAX_SAFE_INTEGER }
+    const { rows } = await catalog.listBucketsAfter({ order: 'name', prefix }, place, limit + 1)
+    isCut = rows.length > limit
+    names = rows.slice(0, limit).map(({ bucket }) => bucket)
+  }
+  const last = names.at(-1)
+  return {
+    status: 200,
+    xml: [
+      'ListAllMyBucketsResult',
+      {
+        Owner: owner,
+        Buckets: {
+          Bucket: names.map(({ name, createdAt }) => ({ Name: name, CreationDate: isoTime(createdAt) })),
+        },
+        ContinuationToken: isCut ? last?.name : undefined,
+        Prefix: prefix === '' ? undefined : prefix,
+      },
+    ],
+  } as const
+}
+
+function readLimit(text: string | undefined): number {
+  if (text === undefined) return maxBuckets
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > maxBuckets)
+    throw new S3Error('InvalidArgument', `max-buckets must be a number from 1 to ${maxBuckets}.`)
+  return limit
+}
+
+async function makeBucket({ http }: S3Context, call: S3Call) {
+  const { catalog } = http
+  const { request, actor } = call
+  const name = request.target.bucket ?? ''
+  if (!isBucketName(name)) throw new S3Error('InvalidBucketName', bucketNameRule)
+  const document = await readDocument(http, call, 'CreateBucketConfiguration', true)
+  const location = document && childText(document, 'LocationConstraint')
+  if (document?.children.some((child) => child.name !== 'LocationConstraint'))
+    throw new S3Error('NotImplemented', 'CreateBucketConfiguration has LocationConstraint only.')
+  if (location !== null && location !== undefined && !/^[\w-]{0,64}$/.test(location))
+    throw new S3Error('MalformedXML')
+  const acl = request.header('x-amz-acl') ?? 'private'
+  if (acl !== 'private' && acl !== 'public-read')
+    throw new S3Error('NotImplemented', 'x-amz-acl of a bucket is private or public-read.')
+  await createBucket(
+    catalog,
+    // A bucket for public objects, which CreateBucket of other services makes with this ACL.
+    { name, settings: acl === 'public-read' ? publicSettings : {}, token: null },
+    null,
+    Date.now(),
+    actor,
+  )
+  return { status: 200, headers: { location: `/${name}` } }
+}
+
+const publicSettings = {}
+
+async function removeBucket({ operations: { deleter } }: S3Context, { request, actor }: S3Call) {
+  const name = request.target.bucket ?? ''
+  if (!isBucketName(name)) throw new S3Error('NoSuchBucket')
+  try {
+    await deleteBucket(deleter, name, false, actor)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'bucket-not-empty') throw new S3Error('BucketNotEmpty')
+    throw error
+  }
+  return { status: 204 }
+}

@@ -1,0 +1,156 @@
+import type { ObjectList, StoredObject } from '../objects/object-operations.ts'
+import { type BucketCall, isoTime, owner, type S3Context, type S3Handlers } from './s3-context.ts'
+import { S3Error } from './s3-errors.ts'
+import type { S3Request } from './s3-request.ts'
+import { encodeValue } from './signature-v4.ts'
+
+/** Keys of one page at most. */
+const maxKeys = 1_000
+
+/** The lists of keys (docs/interface.md S3-6). */
+export const listHandlers: S3Handlers<BucketCall, 'ListObjects' | 'ListObjectsV2'> = {
+  ListObjects: listV1,
+  ListObjectsV2: listV2,
+}
+
+/** What both versions have. */
+interface ListQuery {
+  readonly prefix: string
+  readonly delimiter: string | null
+  readonly limit: number
+  /** Writes a key, as the client has asked for. */
+  readonly encode: (key: string) => string
+  readonly encoding: string | undefined
+}
+
+function readListQuery(request: S3Request): ListQuery {
+  const encoding = readEncoding(request)
+  return {
+    prefix: request.parameter('prefix') ?? '',
+    delimiter: request.parameter('delimiter') || null,
+    limit: readLimit(request.parameter('max-keys'), 'max-keys'),
+    ...{ encoding, encode: encoderOf(encoding) },
+  }
+}
+
+/** Throws S3Error `InvalidArgument`. */
+export function readEncoding(request: S3Request): 'url' | undefined {
+  const encoding = request.parameter('encoding-type')
+  if (encoding !== undefined && encoding !== '' && encoding !== 'url')
+    throw new S3Error('InvalidArgument', 'encoding-type must be url.')
+  return encoding === 'url' ? 'url' : undefined
+}
+
+/** Keys can have characters that XML 1.0 has not. Slashes stay, as in S3. */
+export const encoderOf =
+  (encoding: 'url' | undefined) =>
+  (text: string): string =>
+    encoding === 'url' ? encodeValue(text).replaceAll('%2F', '/') : text
+
+/** Throws S3Error `InvalidArgument`. */
+export function readLimit(text: string | undefined, name: string): number {
+  if (text === undefined || text === '') return maxKeys
+  if (!/^\d{1,10}$/.test(text)) throw new S3Error('InvalidArgument', `${name} must be a number.`)
+  return Math.min(Number(text), maxKeys)
+}
+
+async function find(
+  { operations }: S3Context,
+  { caller }: BucketCall,
+  query: ListQuery,
+  after: string | null,
+) {
+  const { prefix, delimiter, limit } = query
+  // S3 returns an empty page, which is not truncated.
+  if (limit === 0) return { objects: [], prefixes: [], isTruncated: false, next: null }
+  return await operations.objects.listObjects(caller.bucketId, { prefix, delimiter, after, limit })
+}
+
+const contentOf = (
+  { encode }: ListQuery,
+  { key, item, etag, headers, lastModified }: StoredObject,
+  hasOwner: boolean,
+) => ({
+  Key: encode(key),
+  LastModified: isoTime(lastModified),
+  ETag: `"${etag}"`,
+  ...(headers.checksum && {
+    ChecksumAlgorithm: headers.checksum.algorithm,
+    ChecksumType: headers.checksum.type,
+  }),
+  Size: item.size,
+  StorageClass: 'STANDARD',
+  Owner: hasOwner ? owner : undefined,
+})
+
+const commonOf = (
+  { bucket }: BucketCall,
+  { prefix, delimiter, limit, encode, encoding }: ListQuery,
+  { prefixes, isTruncated }: ObjectList,
+) => ({
+  head: {
+    Name: bucket,
+    Prefix: encode(prefix),
+    Delimiter: delimiter === null ? undefined : encode(delimiter),
+    MaxKeys: limit,
+    EncodingType: encoding,
+    IsTruncated: isTruncated,
+  },
+  tail: { CommonPrefixes: prefixes.map((common) => ({ Prefix: encode(common) })) },
+})
+
+async function listV1(context: S3Context, call: BucketCall) {
+  const query = readListQuery(call.request)
+  const marker = call.request.parameter('marker') ?? ''
+  const list = await find(context, call, query, marker === '' ? null : marker)
+  const { head, tail } = commonOf(call, query, list)
+  return {
+    status: 200,
+    xml: [
+      'ListBucketResult',
+      {
+        ...head,
+        Marker: query.encode(marker),
+        // As S3, which leaves it out without a delimiter: the last key is the marker then.
+        NextMarker: query.delimiter !== null && list.next !== null ? query.encode(list.next) : undefined,
+        Contents: list.objects.map((object) => contentOf(query, object, true)),
+        ...tail,
+      },
+    ],
+  } as const
+}
+
+async function listV2(context: S3Context, call: BucketCall) {
+  const { request } = call
+  const query = readListQuery(request)
+  const token = request.parameter('continuation-token')
+  const start = request.parameter('start-after')
+  const after = token === undefined || token === '' ? start || null : placeOf(token)
+  const list = await find(context, call, query, after)
+  const { head, tail } = commonOf(call, query, list)
+  const hasOwner = request.parameter('fetch-owner') === 'true'
+  return {
+    status: 200,
+    xml: [
+      'ListBucketResult',
+      {
+        ...head,
+        KeyCount: list.objects.length + list.prefixes.length,
+        ContinuationToken: token,
+        NextContinuationToken: list.next === null ? undefined : tokenOf(list.next),
+        StartAfter: start === undefined ? undefined : query.encode(start),
+        Contents: list.objects.map((object) => contentOf(query, object, hasOwner)),
+        ...tail,
+      },
+    ],
+  } as const
+}
+
+/** A key may have characters that XML has not, also without an encoding. */
+const tokenOf = (place: string): string => Buffer.from(place).toString('base64url')
+
+function placeOf(token: string): string {
+  const place = Buffer.from(token, 'base64url').toString()
+  if (tokenOf(place) !== token) throw new S3Error('InvalidArgument', 'The continuation token is malformed.')
+  return place
+}

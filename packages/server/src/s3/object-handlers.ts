@@ -1,0 +1,217 @@
+import { Fault } from '../core/faults.ts'
+import type { ObjectConditions, StoredObject } from '../objects/object-operations.ts'
+import type { ObjectHeaders } from '../objects/object-types.ts'
+import type { Item } from '../storage/catalog/records.ts'
+import { aclDocument, isPublicAcl, readAcl } from './acl.ts'
+import { readDocument } from './documents.ts'
+import { checksumHeader, ObjectBody } from './object-body.ts'
+import { readObjectHeaders } from './object-headers.ts'
+import { quoted } from './object-response.ts'
+import type { BucketCall, ObjectCall, S3Context, S3Handlers } from './s3-context.ts'
+import { knownError, S3Error, s3ErrorOf } from './s3-errors.ts'
+import type { S3Request } from './s3-request.ts'
+import { childrenOf, childText } from './xml.ts'
+
+export const objectHandlers: S3Handlers<
+  ObjectCall,
+  | 'GetObject'
+  | 'HeadObject'
+  | 'PutObject'
+  | 'DeleteObject'
+  | 'GetObjectAttributes'
+  | 'GetObjectAcl'
+  | 'PutObjectAcl'
+> = {
+  GetObject: getObject,
+  HeadObject: getObject,
+  PutObject: putObject,
+  DeleteObject: deleteObject,
+  GetObjectAttributes: getAttributes,
+  GetObjectAcl: getAcl,
+  PutObjectAcl: putAcl,
+}
+
+/** Throws S3Error `NoSuchKey`. */
+export async function requireObject(
+  { operations: { objects } }: S3Context,
+  { caller, key }: Pick<ObjectCall, 'caller' | 'key'>,
+): Promise<StoredObject<Item>> {
+  const found = await objects.findObject(caller.bucketId, key)
+  if (found === null) throw new S3Error('NoSuchKey')
+  return found
+}
+
+async function getObject(context: S3Context, call: ObjectCall): Promise<null> {
+  const object = await requireObject(context, call)
+  const { request, caller } = call
+  await context.responder.send(request, caller.bucketId, object, { by: 'token', actor: caller.actor })
+  return null
+}
+
+/** The conditions of a request that writes. Throws S3Error `NotImplemented` for those that S3 has not. */
+export function readConditions({ request: { headers } }: S3Request): ObjectConditions {
+  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
+  if (headers['if-modified-since'] !== undefined || headers['if-unmodified-since'] !== undefined)
+    throw new S3Error('NotImplemented', 'Conditions of writes are If-Match and If-None-Match.')
+  return {
+    ...(ifMatch !== undefined && { ifMatch: tagOf(ifMatch) }),
+    ...(ifNoneMatch !== undefined && { ifNoneMatch: tagOf(ifNoneMatch) }),
+  }
+}
+
+/** `*`, or an entity tag without quotes. */
+const tagOf = (header: string): string => (quoted(header) ?? '').trim().replace(/^"(.*)"$/, '$1')
+
+/** The headers of a response about a stored object. */
+export function storedHead({ etag, headers: { checksum } }: Pick<StoredObject, 'etag' | 'headers'>) {
+  return {
+    etag: `"${etag}"`,
+    ...(checksum && {
+      [checksumHeader(checksum.algorithm)]: checksum.value,
+      'x-amz-checksum-type': checksum.type,
+    }),
+  }
+}
+
+async function putObject({ http, operations }: S3Context, call: ObjectCall) {
+  const { request, payload, caller, key } = call
+  const headers = readObjectHeaders(request)
+  const isPublic = isPublicAcl(request, call)
+  const conditions = readConditions(request)
+  const body = new ObjectBody(request, payload)
+  if (body.size === null && request.header('transfer-encoding') === undefined)
+    throw new S3Error('MissingContentLength')
+  http.metrics.countActiveUpload(request.response)
+  const stored = await operations.objects.putObject(caller, key, {
+    body: await bytesOf(http, request, body),
+    size: body.size,
+    ...{ isPublic, conditions, declaredType: headers.contentType ?? null },
+    finish: () => {
+      const { md5, checksum } = body.finish()
+      const stated: ObjectHeaders =
+        checksum === null ? headers : { ...headers, checksum: { ...checksum, type: 'FULL_OBJECT' } }
+      return { etag: md5.toString('hex'), headers: stated }
+    },
+  })
+  http.metrics.uploadedItems.inc()
+  http.metrics.uploadedBytes.inc(stored.item.size)
+  return { status: 200, headers: storedHead(stored) }
+}
+
+/** The bytes of a small body, which take less work when they are read at once; a stream of all others. */
+export async function bytesOf(
+  { readBody, readWholeBody, settings }: S3Context['http'],
+  request: S3Request,
+  body: ObjectBody,
+): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+  const { headers } = request.request
+  const length = Number(headers['content-length'] ?? Number.NaN)
+  // With `Expect` the client sends the body only if the quota allows it.
+  if (length > 0 && length <= settings.inlineSize && headers.expect === undefined) {
+    const bytes = await body.readWhole(readWholeBody)
+    if (bytes !== null) return bytes
+  }
+  return body.read(readBody)
+}
+
+async function deleteObject({ operations: { objects } }: S3Context, { request, caller, key }: ObjectCall) {
+  await objects.deleteObject(caller, key, readConditions(request))
+  return { status: 204 }
+}
+
+/** Keys of one request at most. */
+const maxKeys = 1_000
+
+/** Deletes many keys. Each has a result of its own. */
+export async function deleteObjects(context: S3Context, call: BucketCall) {
+  const document = await readDocument(context.http, call, 'Delete')
+  const isQuiet = childText(document, 'Quiet')?.trim().toLowerCase() === 'true'
+  const sent = childrenOf(document, 'Object')
+  if (sent.length === 0 || sent.length > maxKeys)
+    throw new S3Error('MalformedXML', `Delete has 1 to ${maxKeys} keys.`)
+  const keys = sent.map((object) => {
+    const key = childText(object, 'Key')
+    if (key === undefined || key === '') throw new S3Error('MalformedXML')
+    const version = childText(object, 'VersionId')
+    if (version !== undefined && version !== 'null')
+      throw new S3Error('NotImplemented', 'The service has no versions.')
+    const etag = childText(object, 'ETag')
+    return { key, conditions: etag === undefined ? {} : { ifMatch: tagOf(etag) } }
+  })
+  const deleted: string[] = []
+  const failed: { readonly Key: string; readonly Code: string; readonly Message: string }[] = []
+  for (const { key, conditions } of keys) {
+    try {
+      await context.operations.objects.deleteObject(call.caller, key, conditions)
+      deleted.push(key)
+    } catch (error) {
+      const known = knownError(error) ?? (error instanceof Fault ? s3ErrorOf(error) : null)
+      if (known === null) throw error
+      failed.push({ Key: key, Code: known.code, Message: known.message })
+    }
+  }
+  return {
+    status: 200,
+    xml: ['DeleteResult', { Deleted: isQuiet ? undefined : deleted.map((Key) => ({ Key })), Error: failed }],
+  } as const
+}
+
+async function getAttributes(context: S3Context, call: ObjectCall) {
+  const { request } = call
+  const wanted = new Set(
+    (request.header('x-amz-object-attributes') ?? '').split(',').map((name) => name.trim()),
+  )
+  const known = ['ETag', 'Checksum', 'ObjectParts', 'StorageClass', 'ObjectSize']
+  if (wanted.size === 0 || ![...wanted].every((name) => known.includes(name)))
+    throw new S3Error('InvalidArgument', `x-amz-object-attributes has names of ${known.join(', ')}.`)
+  const { etag, item, parts, headers, lastModified } = await requireObject(context, call)
+  const { checksum } = headers
+  return {
+    status: 200,
+    headers: { 'last-modified': new Date(lastModified).toUTCString() },
+    xml: [
+      'GetObjectAttributesResponse',
+      {
+        ETag: wanted.has('ETag') ? etag : undefined,
+        Checksum:
+          wanted.has('Checksum') && checksum !== undefined
+            ? { [`Checksum${checksum.algorithm}`]: checksum.value, ChecksumType: checksum.type }
+            : undefined,
+        ObjectParts: wanted.has('ObjectParts') && parts !== null ? partsOf(request, parts) : undefined,
+        StorageClass: wanted.has('StorageClass') ? 'STANDARD' : undefined,
+        ObjectSize: wanted.has('ObjectSize') ? item.size : undefined,
+      },
+    ],
+  } as const
+}
+
+function partsOf(request: S3Request, parts: readonly number[]) {
+  const read = (name: string, otherwise: number) => {
+    const text = request.header(name) ?? `${otherwise}`
+    if (!/^\d{1,5}$/.test(text)) throw new S3Error('InvalidArgument', `${name} must be a number.`)
+    return Number(text)
+  }
+  const limit = Math.min(read('x-amz-max-parts', 1_000), 1_000)
+  const after = read('x-amz-part-number-marker', 0)
+  const listed = parts.slice(after, after + limit)
+  const isCut = after + listed.length < parts.length
+  return {
+    PartsCount: parts.length,
+    PartNumberMarker: after,
+    NextPartNumberMarker: after + listed.length,
+    MaxParts: limit,
+    IsTruncated: isCut,
+    Part: listed.map((Size, index) => ({ PartNumber: after + index + 1, Size })),
+  }
+}
+
+async function getAcl(context: S3Context, call: ObjectCall) {
+  return { status: 200, xml: aclDocument(await requireObject(context, call)) } as const
+}
+
+async function putAcl(context: S3Context, call: ObjectCall) {
+  const isPublic = await readAcl(context.http, call)
+  await requireObject(context, call)
+  await context.operations.objects.setPublic(call.caller, call.key, isPublic)
+  return { status: 200 }
+}

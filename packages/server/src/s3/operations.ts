@@ -1,0 +1,179 @@
+import type { Scope, ServiceScope } from '../core/token-rules.ts'
+import type { RequestKind } from '../http/usage-log.ts'
+import type { RequestTarget } from './request-target.ts'
+
+/** What an operation needs. */
+interface OperationTraits {
+  /** Of the whole service, or of the bucket that the request names. */
+  readonly on: 'service' | 'bucket'
+  /** Null for none. */
+  readonly scope: ServiceScope | Scope | null
+  readonly kind: RequestKind
+  readonly changes: boolean
+}
+
+const inService = (scope: ServiceScope | null, changes: boolean) =>
+  ({ on: 'service', scope, kind: 'other', changes }) as const
+const reads = (kind: RequestKind) => ({ on: 'bucket', scope: 'media:read', kind, changes: false }) as const
+const writes = (kind: RequestKind) => ({ on: 'bucket', scope: 'media:write', kind, changes: true }) as const
+const deletes = { on: 'bucket', scope: 'media:delete', kind: 'other', changes: true } as const
+
+/** The operations of the S3 protocol that the service implements (docs/interface.md S3-4). */
+export const operations = {
+  ListBuckets: inService(null, false),
+  CreateBucket: inService('buckets:manage', true),
+  DeleteBucket: inService('buckets:manage', true),
+  HeadBucket: { ...reads('other'), scope: null },
+  GetBucketLocation: { ...reads('other'), scope: null },
+  GetBucketVersioning: { ...reads('other'), scope: null },
+  ListObjects: reads('list'),
+  ListObjectsV2: reads('list'),
+  ListMultipartUploads: reads('list'),
+  ListParts: reads('list'),
+  GetObject: reads('download'),
+  HeadObject: reads('other'),
+  GetObjectAttributes: reads('other'),
+  GetObjectAcl: reads('other'),
+  PutObject: writes('upload'),
+  CopyObject: writes('upload'),
+  PutObjectAcl: writes('other'),
+  CreateMultipartUpload: writes('other'),
+  UploadPart: writes('upload'),
+  UploadPartCopy: writes('upload'),
+  CompleteMultipartUpload: writes('upload'),
+  AbortMultipartUpload: writes('other'),
+  DeleteObject: deletes,
+  DeleteObjects: deletes,
+} as const satisfies Readonly<Record<string, OperationTraits>>
+
+export type OperationName = keyof typeof operations
+
+export const traitsOf = (name: OperationName): OperationTraits => operations[name]
+
+/** A parameter that selects another operation, and the name of what it is about. */
+const subresources: Readonly<Record<string, string>> = {
+  accelerate: 'AccelerateConfiguration',
+  acl: 'Acl',
+  analytics: 'AnalyticsConfiguration',
+  attributes: 'Attributes',
+  cors: 'Cors',
+  encryption: 'Encryption',
+  'intelligent-tiering': 'IntelligentTieringConfiguration',
+  inventory: 'InventoryConfiguration',
+  'legal-hold': 'LegalHold',
+  lifecycle: 'LifecycleConfiguration',
+  location: 'Location',
+  logging: 'Logging',
+  metadataConfiguration: 'MetadataConfiguration',
+  metadataTable: 'MetadataTableConfiguration',
+  metrics: 'MetricsConfiguration',
+  notification: 'NotificationConfiguration',
+  'object-lock': 'LockConfiguration',
+  ownershipControls: 'OwnershipControls',
+  policy: 'Policy',
+  policyStatus: 'PolicyStatus',
+  publicAccessBlock: 'PublicAccessBlock',
+  renameObject: 'Rename',
+  replication: 'Replication',
+  requestPayment: 'RequestPayment',
+  restore: 'Restore',
+  retention: 'Retention',
+  select: 'SelectContent',
+  session: 'Session',
+  tagging: 'Tagging',
+  torrent: 'Torrent',
+  versioning: 'Versioning',
+  versions: 'Versions',
+  website: 'Website',
+}
+
+const verbs: Readonly<Record<string, string>> = {
+  GET: 'Get',
+  HEAD: 'Head',
+  PUT: 'Put',
+  POST: 'Post',
+  DELETE: 'Delete',
+}
+
+const ofService: Readonly<Record<string, OperationName>> = { GET: 'ListBuckets' }
+
+const ofBucket: Readonly<Record<string, OperationName>> = {
+  GET: 'ListObjects',
+  HEAD: 'HeadBucket',
+  PUT: 'CreateBucket',
+  DELETE: 'DeleteBucket',
+}
+
+const ofObject: Readonly<Record<string, OperationName>> = {
+  GET: 'GetObject',
+  HEAD: 'HeadObject',
+  PUT: 'PutObject',
+  DELETE: 'DeleteObject',
+}
+
+/** By method and parameters, in the order in which they are looked at. */
+const byParameter: readonly (readonly [
+  method: string,
+  on: 'bucket' | 'key',
+  parameter: string,
+  OperationName,
+])[] = [
+  ['GET', 'bucket', 'location', 'GetBucketLocation'],
+  ['GET', 'bucket', 'versioning', 'GetBucketVersioning'],
+  ['GET', 'bucket', 'uploads', 'ListMultipartUploads'],
+  ['POST', 'bucket', 'delete', 'DeleteObjects'],
+  ['GET', 'key', 'acl', 'GetObjectAcl'],
+  ['PUT', 'key', 'acl', 'PutObjectAcl'],
+  ['GET', 'key', 'attributes', 'GetObjectAttributes'],
+  ['POST', 'key', 'uploads', 'CreateMultipartUpload'],
+  ['GET', 'key', 'uploadId', 'ListParts'],
+  ['PUT', 'key', 'uploadId', 'UploadPart'],
+  ['POST', 'key', 'uploadId', 'CompleteMultipartUpload'],
+  ['DELETE', 'key', 'uploadId', 'AbortMultipartUpload'],
+]
+
+/**
+ * The operation of a request; for one that is not implemented, its name as `unknown`. `isCopy` is whether the request names a source.
+ */
+export function operationOf(
+  method: string,
+  { bucket, key, query }: Pick<RequestTarget, 'bucket' | 'key' | 'query'>,
+  isCopy: boolean,
+): { readonly name: OperationName } | { readonly unknown: string } {
+  const on = key === null ? 'bucket' : 'key'
+  if (bucket !== null) {
+    const found = byParameter.find(
+      ([m, place, parameter]) => m === method && place === on && query.has(parameter),
+    )
+    if (found !== undefined) {
+      const [, , , name] = found
+      return { name: name === 'UploadPart' && isCopy ? 'UploadPartCopy' : name }
+    }
+  }
+  const other = Object.keys(subresources).find((parameter) => query.has(parameter))
+  const verb = verbs[method] ?? method
+  if (other !== undefined)
+    return { unknown: `${verb}${key === null ? 'Bucket' : 'Object'}${subresources[other]}` }
+  const name = (bucket === null ? ofService : key === null ? ofBucket : ofObject)[method]
+  if (name === undefined)
+    return { unknown: `${verb}${bucket === null ? 'Service' : key === null ? 'Bucket' : 'Object'}` }
+  if (name === 'ListObjects' && query.get('list-type') === '2') return { name: 'ListObjectsV2' }
+  return { name: name === 'PutObject' && isCopy ? 'CopyObject' : name }
+}
+
+/** Headers of operations that would change an object in a way that the service does not implement. */
+const unsupportedHeaders =
+  /^x-amz-(?:server-side-encryption|copy-source-server-side-encryption|tagging$|object-lock-|website-redirect-location$|grant-|write-offset-bytes$|bucket-object-lock-enabled$|expected-bucket-owner$|source-expected-bucket-owner$)/
+
+/** The name of a header, or of a parameter, that would be ignored in silence; null if there is none. */
+export function unsupportedPart(
+  headers: readonly (readonly [name: string, value: string])[],
+  { query }: Pick<RequestTarget, 'query'>,
+): string | null {
+  for (const [name, value] of headers) {
+    if (unsupportedHeaders.test(name)) return name
+    if (name === 'x-amz-storage-class' && value !== 'STANDARD') return name
+  }
+  const version = query.get('versionId')
+  return version === null || version === 'null' ? null : 'versionId'
+}
