@@ -40,6 +40,8 @@ export interface Bucket {
   readonly private?: boolean | undefined
   /** Whether lists of a private bucket have signed URLs. */
   readonly signed_pages?: boolean | undefined
+  /** Whether everybody may read objects that are public-read, by their keys. Earlier versions of the service do not send it. */
+  readonly public_keys?: boolean | undefined
   /** Whether metadata is removed from pictures and videos when they are stored. */
   readonly remove_metadata?: boolean | undefined
   /** Whether media objects have the time at which a picture or a video was taken. */
@@ -65,6 +67,7 @@ export const bucketMembers = {
   trash_bytes: optional(count),
   private: optional(flag),
   signed_pages: optional(flag),
+  public_keys: optional(flag),
   remove_metadata: optional(flag),
   keep_taken_at: optional(flag),
   item_days: optional(countOrNull),

@@ -34,6 +34,7 @@ export interface BucketSettings {
   readonly item_days?: number | null | undefined
   readonly private?: boolean | undefined
   readonly signed_pages?: boolean | undefined
+  readonly public_keys?: boolean | undefined
   readonly remove_metadata?: boolean | undefined
   readonly keep_taken_at?: boolean | undefined
 }

@@ -15,6 +15,7 @@ export const settingNames = [
     'item_days',
     'private',
     'signed_pages',
+    'public_keys',
   ] as const),
   ...(['remove_metadata', 'keep_taken_at'] as const),
 ] as const
@@ -38,6 +39,7 @@ const settingMembers = (settings: BucketSettings) => ({
   trash_days: settings.trashDays,
   private: settings.isPrivate,
   signed_pages: settings.signedPages,
+  public_keys: settings.publicKeys,
   remove_metadata: settings.removesMetadata !== false,
   keep_taken_at: settings.removesMetadata !== true,
   item_days: settings.itemDays,
@@ -54,6 +56,7 @@ export function givenSettingMembers(settings: Partial<BucketSettings>) {
     trash_days: settings.trashDays,
     private: settings.isPrivate,
     signed_pages: settings.signedPages,
+    public_keys: settings.publicKeys,
     remove_metadata: removesMetadata === undefined ? undefined : removesMetadata !== false,
     keep_taken_at: removesMetadata === undefined ? undefined : removesMetadata !== true,
     item_days: settings.itemDays,
@@ -115,6 +118,7 @@ export function readSettingMembers(object: JsonObject, faults: ParameterFault[])
     }),
     isPrivate: flag('private'),
     signedPages: flag('signed_pages'),
+    publicKeys: flag('public_keys'),
     removesMetadata: removalOf(flag('remove_metadata'), flag('keep_taken_at'), faults),
   }
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))

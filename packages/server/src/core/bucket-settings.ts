@@ -15,6 +15,8 @@ export interface BucketSettings extends Quota {
   readonly isPrivate: boolean
   /** Whether lists of a private bucket have signed URLs. */
   readonly signedPages: boolean
+  /** Whether everybody may read objects that are public-read, by their keys. */
+  readonly publicKeys: boolean
   readonly removesMetadata: MetadataRemoval
   /** The lifetime of new items in days; null if they do not expire. */
   readonly itemDays: number | null
@@ -34,7 +36,7 @@ export const settingsTag = (bucketId: number, settings: BucketSettings): string 
       bucketId,
       ...[settings.maxItems, settings.maxBytes, settings.trashDays, settings.isPrivate],
       ...[settings.signedPages, settings.removesMetadata, settings.itemDays],
-      ...[settings.maxFileSize, settings.types],
+      ...[settings.maxFileSize, settings.types, settings.publicKeys],
     ]),
     'base64url',
   )
@@ -121,6 +123,7 @@ export const bucketOptions = {
   ),
   private: option('on or off', parseSwitch, (isPrivate) => ({ isPrivate })),
   'signed-pages': option('on or off', parseSwitch, (signedPages) => ({ signedPages })),
+  'public-keys': option('on or off', parseSwitch, (publicKeys) => ({ publicKeys })),
   'remove-metadata': option('on, off or except-taken', parseRemoval, (removesMetadata) => ({
     removesMetadata,
   })),

@@ -20,6 +20,7 @@ function open(limits: Partial<Bucket>) {
       trashDays: 0,
       isPrivate: false,
       signedPages: false,
+      publicKeys: false,
       removesMetadata: false,
       itemDays: null,
       ...limits,

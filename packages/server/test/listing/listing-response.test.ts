@@ -16,6 +16,7 @@ const grant: Grant = {
   subject: null,
   isPrivate: false,
   signsPages: false,
+  publicKeys: false,
   nextExpiry: null,
   itemDays: null,
   limits: null,

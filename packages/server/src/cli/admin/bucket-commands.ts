@@ -101,6 +101,13 @@ const options: readonly BucketOption[] = [
     describe: (signedPages) => (signedPages ? 'signed URLs in lists' : 'plain URLs in lists'),
   }),
   option({
+    name: 'public-keys',
+    value: 'on|off',
+    help: 'Whether everybody may read objects of the S3 protocol that are public-read, by their keys.',
+    ofSettings: ({ publicKeys }) => publicKeys,
+    describe: (publicKeys) => (publicKeys ? 'public keys' : 'no public keys'),
+  }),
+  option({
     name: 'remove-metadata',
     value: 'on|off|except-taken',
     help: 'Whether location, camera and other metadata is removed from pictures and videos. Applies to later uploads.',
@@ -247,7 +254,7 @@ const columns = [
 export const bucketSet = administrationCommand({
   help: `Usage: mediabucket bucket set NAME ${bucketUsage}
 
-Works while the service is running. --private and --signed-pages apply from the next request, the other settings from the next upload and
+Works while the service is running. --private, --signed-pages and --public-keys apply from the next request, the other settings from the next upload and
 the next delete. Existing items stay, even if they exceed the quota, and so do items that are in the trash, until the time that they had.
 
 Options:

@@ -81,6 +81,7 @@ const limitOf = (what: string) =>
 const {
   private: isPrivate,
   signed_pages: signedPages,
+  public_keys: publicKeys,
   remove_metadata: removeMetadata,
 } = BucketObject.properties
 
@@ -121,6 +122,7 @@ const settingMembers = {
   ),
   private: Type.Optional(isPrivate),
   signed_pages: Type.Optional(signedPages),
+  public_keys: Type.Optional(publicKeys),
   remove_metadata: Type.Optional(removeMetadata),
   keep_taken_at: Type.Optional(
     Type.Boolean({

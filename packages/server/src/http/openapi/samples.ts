@@ -118,6 +118,7 @@ export const sampleBucket = {
   trash_bytes: 7_340_021,
   private: false,
   signed_pages: false,
+  public_keys: false,
   remove_metadata: false,
   keep_taken_at: true,
   item_days: null,

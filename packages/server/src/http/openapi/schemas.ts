@@ -332,6 +332,9 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   trash_bytes: count('Their bytes, which `bytes` includes.'),
   private: Type.Boolean({ description: 'Whether bytes need a token or a signed URL.' }),
   signed_pages: Type.Boolean({ description: 'Whether lists of a private bucket have signed URLs.' }),
+  public_keys: Type.Boolean({
+    description: 'Whether everybody may read objects of the S3 protocol that are public-read, by their keys.',
+  }),
   remove_metadata: Type.Boolean({
     description: 'Whether metadata is removed from pictures and videos when they are stored.',
   }),

@@ -37,6 +37,7 @@ const columnOf: { readonly [Name in keyof BucketSettings]: string } = {
   trashDays: 'trash_days',
   isPrivate: 'private',
   signedPages: 'signed_pages',
+  publicKeys: 'public_keys',
   removesMetadata: 'remove_metadata',
   itemDays: 'item_days',
 }
@@ -61,6 +62,7 @@ export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   trashDays: integer(row, from + settingPlaces.trashDays),
   isPrivate: integer(row, from + settingPlaces.isPrivate) === 1,
   signedPages: integer(row, from + settingPlaces.signedPages) === 1,
+  publicKeys: integer(row, from + settingPlaces.publicKeys) === 1,
   removesMetadata: readRemoval(row, from + settingPlaces.removesMetadata),
   itemDays: integerOrNull(row, from + settingPlaces.itemDays),
 })

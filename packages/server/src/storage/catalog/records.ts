@@ -47,6 +47,8 @@ export interface Grant {
   readonly fileLimits: FileLimits | null
   /** True if the bucket is private and its lists have signed URLs. */
   readonly signsPages: boolean
+  /** Whether everybody may read objects that are public-read, by their keys. */
+  readonly publicKeys: boolean
   readonly removesMetadata: MetadataRemoval
 }
 

@@ -3,7 +3,7 @@ import { itemKeyOf } from '../../../src/core/object-key-rules.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openTwo } from './fresh-data.ts'
-import { newBucket, newItem, newKey, withBytes } from './samples.ts'
+import { hashOf, newBucket, newItem, newKey, withBytes } from './samples.ts'
 
 const replacing = { mayReplace: true }
 
@@ -158,6 +158,30 @@ export function describeObjectKeys(engine: string, fresh: Fresh): void {
       expect(await namesOf(catalog, bucketId, { ...slash, after: 'a/' })).toEqual(['b', 'c/*'])
       expect(await namesOf(catalog, bucketId, { ...slash, prefix: 'a/' })).toEqual(['a/', 'a/b', 'a/c/*'])
       expect(await namesOf(catalog, bucketId, { prefix: 'a', after: 'a/b' })).toEqual(['a/c/d'])
+    })
+
+    test('OK8 a bucket has public keys only if that is set, whether it is private or not', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      for (const settings of [
+        {},
+        { publicKeys: true },
+        { isPrivate: true, signedPages: true },
+        { publicKeys: false },
+      ]) {
+        await catalog.setBucket('b', settings)
+        const {
+          publicKeys = false,
+          isPrivate = false,
+          signedPages = false,
+        } = (await other.bucket(bucketId)) ?? {}
+        expect(await other.findGrant(hashOf('b'))).toMatchObject({
+          publicKeys,
+          isPrivate,
+          signsPages: signedPages,
+        })
+        expect(publicKeys).toBe(settings.publicKeys ?? 'isPrivate' in settings)
+      }
     })
 
     test('OK7 the flag and the headers of a key change without its item', async () => {

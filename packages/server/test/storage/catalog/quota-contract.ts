@@ -11,7 +11,13 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       await newBucket(catalog, 'a')
       const unlimited = {
         ...{ reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null, trashDays: 0 },
-        ...{ isPrivate: false, signedPages: false, removesMetadata: false, itemDays: null },
+        ...{
+          isPrivate: false,
+          signedPages: false,
+          publicKeys: false,
+          removesMetadata: false,
+          itemDays: null,
+        },
         ...{ maxFileSize: null, types: null },
         trash: { items: 0, bytes: 0 },
       }
@@ -35,6 +41,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
         trashDays: 0,
         isPrivate: false,
         signedPages: false,
+        publicKeys: false,
         removesMetadata: false,
         itemDays: null,
         ...{ maxFileSize: null, types: null },

@@ -29,6 +29,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         total: 0,
         isPrivate: false,
         signsPages: false,
+        publicKeys: false,
       })
     })
 

@@ -121,8 +121,8 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
 export const serviceScopesOf = (stored: string): readonly ServiceScope[] =>
   stored.split(' ').filter(isServiceScope)
 
-/** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs. */
-const privacyColumn = 'private + (private & signed_pages)'
+/** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs; and 4 if it has public keys. */
+const privacyColumn = 'private + (private & signed_pages) + 4 * public_keys'
 
 const ofToken = {
   ...{ tokenId: 'tokens.id', bucketId: 'buckets.id', scopes: 'scopes', expiresAt: 'expires_at' },
@@ -145,6 +145,7 @@ const at = grantPlaces
 
 /** Reads `grantColumns`. */
 export function readGrant(row: Row): Grant {
+  const privacy = integer(row, at.privacy)
   const limits =
     row[at.limitsId] === null
       ? null
@@ -160,8 +161,9 @@ export function readGrant(row: Row): Grant {
     revision: integer(row, at.revision),
     expired: integer(row, at.expired),
     total: integer(row, at.total) - integer(row, at.expired),
-    isPrivate: integer(row, at.privacy) > 0,
-    signsPages: integer(row, at.privacy) === 2,
+    isPrivate: (privacy & 3) > 0,
+    signsPages: (privacy & 3) === 2,
+    publicKeys: privacy >= 4,
     removesMetadata: readRemoval(row, at.removal),
     fileLimits:
       row[at.maxFileSize] === null && row[at.types] === null

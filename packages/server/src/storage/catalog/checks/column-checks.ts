@@ -76,6 +76,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       trash_days: int4(),
       private: integer(0, 2),
       signed_pages: flag,
+      public_keys: flag,
       remove_metadata: integer(0, 2),
       item_days: optional(integer(1, maxDays)),
       next_expiry: optional(laterTime),

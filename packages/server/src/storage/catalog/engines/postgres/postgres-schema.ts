@@ -37,6 +37,7 @@ CREATE TABLE buckets (
   trash_days int4 NOT NULL DEFAULT 0,
   private int4 NOT NULL DEFAULT 0,
   signed_pages int4 NOT NULL DEFAULT 0,
+  public_keys int4 NOT NULL DEFAULT 0,
   remove_metadata int4 NOT NULL DEFAULT 0,
   item_days int4,
   next_expiry int8,

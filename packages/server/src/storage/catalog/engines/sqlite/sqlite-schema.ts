@@ -41,6 +41,7 @@ CREATE TABLE buckets (
   trash_days INTEGER NOT NULL DEFAULT 0,
   private INTEGER NOT NULL DEFAULT 0,
   signed_pages INTEGER NOT NULL DEFAULT 0,
+  public_keys INTEGER NOT NULL DEFAULT 0,
   remove_metadata INTEGER NOT NULL DEFAULT 0,
   item_days INTEGER,
   next_expiry INTEGER,
