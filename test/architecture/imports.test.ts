@@ -102,7 +102,7 @@ const catalogImports: Readonly<Record<string, readonly string[]>> = {
   feed: ['items', 'audit'],
   checks: ['feed', 'items', 'access', 'audit'],
   objects: ['access', 'audit', 'feed', 'items'],
-  engines: ['checks', 'feed', 'lists', 'items', 'access', 'audit'],
+  engines: ['objects', 'checks', 'feed', 'lists', 'items', 'access', 'audit'],
 }
 
 test('the folders of the catalog import one way', () => {

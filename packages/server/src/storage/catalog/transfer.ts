@@ -10,6 +10,7 @@ import { itemColumnCount, itemColumns } from './items/item-columns.ts'
 import { parseItems, readItemDetails } from './items/item-rows.ts'
 import { storeRequest } from './items/items.ts'
 import { isTrash, refreshExpiry } from './items/trash.ts'
+import { readKeyDetails, type TransferredKey } from './objects/object-keys.ts'
 import type { BucketId, BucketSettings, IdempotentRequest, ItemDetails, NewItem } from './records.ts'
 import {
   all,
@@ -68,6 +69,8 @@ export interface TransferredItem extends ItemPosition {
     readonly expiresAt: number
   } | null
   readonly isDamaged: boolean
+  /** Null if it has none. */
+  readonly key: TransferredKey | null
 }
 
 interface TransferredRequest {
@@ -214,6 +217,14 @@ const placed = selectColumns(
       deletedAt: 'deleted_at',
       expiresAt: 'items.expires_at',
     },
+    ...{
+      key: 'object_keys.key',
+      etag: 'etag',
+      parts: 'parts',
+      isPublic: 'public',
+      headers: 'headers',
+      modifiedAt: 'modified_at',
+    },
   },
   itemColumnCount,
 )
@@ -224,6 +235,10 @@ const readTransferredItem = (row: Row): TransferredItem => ({
   seq: integer(row, placed.at.seq),
   isDamaged: integer(row, placed.at.isDamaged) === 1,
   bytes: row[placed.at.bytes] === null ? null : bytes(row, placed.at.bytes),
+  key:
+    row[placed.at.key] === null
+      ? null
+      : { key: bytes(row, placed.at.key), ...readKeyDetails(row, placed.at.etag) },
   trashed:
     row[placed.at.homeSeq] === null
       ? null
@@ -239,6 +254,7 @@ const listItems = (after: ItemPosition | null, limit: number): Query<Transferred
     readTransferredItem,
     `SELECT items.${itemColumns}, ${placed.text}
     FROM items LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = items.id
+      LEFT JOIN object_keys ON object_keys.item_id = items.id
     WHERE (items.bucket_id, seq) > ($1, $2) ORDER BY items.bucket_id, seq LIMIT $3`,
     ...[after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit],
   )
@@ -354,6 +370,7 @@ const bucketInsertion = eachEngine(
 )
 
 const tables = [
+  'object_keys',
   'webhook_deliveries',
   'webhooks',
   'keyed_requests',

@@ -22,6 +22,7 @@ import {
   newBucket,
   newItem,
   newItems,
+  newKey,
   newToken,
   newUpload,
   withBytes,
@@ -286,6 +287,25 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await catalog.close()
       expect((await transfer(data)).changed).toEqual([wrong.id])
       expect((await (await opened(data.to)).item(wrong.id))?.isDamaged).toBe(true)
+    })
+
+    test('F11, OK9 items arrive with their keys', async () => {
+      const data = await fresh()
+      const catalog = await data.from.open()
+      const bucketId = await newBucket(catalog, 'b')
+      const whole = { prefix: '', delimiter: null, after: null, limit: 100 }
+      for (const key of ['a', '\u0000é/\u{1f600}', 'c'.repeat(1_024)])
+        await catalog.putKey(bucketId, newKey(key), { mayReplace: true }, null)
+      const parts = { parts: '[5,6]', isPublic: true, headers: '{"metadata":{"a":"é\\""}}' }
+      await catalog.putKey(bucketId, newKey('d', newItem(), parts), { mayReplace: true }, null)
+      await catalog.addItems(bucketId, [withBytes(newStored())])
+      const before = await catalog.listKeys(bucketId, whole, now)
+      expect(before).toHaveLength(5)
+      await catalog.close()
+      await transfer(data)
+      const to = await opened(data.to)
+      const copy = (await to.findBucketNamed('b'))?.id ?? bucketId
+      expect(await to.listKeys(copy, whole, now)).toEqual(before)
     })
 
     test('an interrupted transfer starts again if the source has changed', async () => {

@@ -30,14 +30,34 @@ function isSizeList(json: string): boolean {
   )
 }
 
+const headers = text((json) => json.length <= maxHeaders && isObject(parseJson(json)))
+
 export const objectChecks: Readonly<Record<string, TableCheck>> = {
+  object_keys: {
+    key: ['item_id'],
+    columns: {
+      bucket_id: bucket,
+      key: bytes(1, 1_024),
+      item_id: itemId,
+      etag: shape(/^[0-9a-f]{32}(?:-\d{1,5})?$/),
+      parts: optional(text(isSizeList)),
+      public: flag,
+      headers,
+      modified_at: time,
+    },
+    references: {
+      item_id:
+        'EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND items.bucket_id = object_keys.bucket_id AND items.bucket_id > 0)',
+    },
+    dependsOn: 'item_id',
+  },
   object_uploads: {
     key: ['id'],
     columns: {
       id: uploadId,
       bucket_id: bucket,
       key: bytes(1, 1_024),
-      headers: text((json) => json.length <= maxHeaders && isObject(parseJson(json))),
+      headers,
       public: flag,
       checksum: optional(shape(/^[A-Z0-9]{1,20} [A-Z_]{1,20}$/)),
       created_at: time,

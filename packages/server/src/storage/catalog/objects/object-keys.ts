@@ -17,6 +17,7 @@ import { removeItems } from '../items/trash.ts'
 import type { AddedItem, BucketId, Item, ItemDetails, ItemRow, RemovedItems, TokenId } from '../records.ts'
 import {
   bytes,
+  eachEngine,
   first,
   integer,
   itemIdOf,
@@ -282,6 +283,43 @@ export function* editKey(
   const names = [...(isPublic === undefined ? [] : ['public']), ...(headers === null ? [] : ['headers'])]
   yield* record(by, (by) => ({ action: 'edit', by, bucketId, target: bound.id, detail: { changed: names } }))
   return changed({ tombstones: [] })
+}
+
+/** The row of a key, as it is copied to another catalog. */
+export interface TransferredKey extends KeyDetails {
+  readonly key: Uint8Array
+}
+
+const transferredElements = {
+  sqlite: 'json_each($1)',
+  postgres: 'json_array_elements($1::text::json) AS element (value)',
+}
+
+const transferredRows = eachEngine(
+  (engine) => `INSERT INTO object_keys (bucket_id, key, item_id, etag, parts, public, headers, modified_at)
+    SELECT (value ->> 0)::int8, ${engine === 'sqlite' ? 'unhex(value ->> 1)' : "decode(value ->> 1, 'hex')"}, value ->> 2, value ->> 3,
+      value ->> 4, (value ->> 5)::int4, value ->> 6, (value ->> 7)::int8 FROM ${transferredElements[engine]}`,
+)
+
+/** Adds the keys of items that another catalog had. */
+export function* insertKeys(
+  items: readonly {
+    readonly bucketId: BucketId
+    readonly item: Pick<ItemDetails, 'id'>
+    readonly key: TransferredKey | null
+  }[],
+): Work<void> {
+  const rows = items.flatMap(({ bucketId, item, key }) =>
+    key === null
+      ? []
+      : [
+          [
+            ...[bucketId, Buffer.from(key.key).toString('hex'), item.id, key.etag, key.parts],
+            ...[Number(key.isPublic), key.headers, key.modifiedAt],
+          ],
+        ],
+  )
+  if (rows.length > 0) yield* write(transferredRows, JSON.stringify(rows))
 }
 
 export const reads = { findKey }

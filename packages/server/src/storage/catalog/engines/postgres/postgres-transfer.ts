@@ -1,3 +1,4 @@
+import { insertKeys } from '../../objects/object-keys.ts'
 import {
   type CatalogRows,
   type CatalogSource,
@@ -75,6 +76,7 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     'INSERT INTO damaged (id) SELECT unnest($1::text[])',
     items.flatMap(({ item, isDamaged }) => (isDamaged ? [item.id] : [])),
   )
+  await runWork(session, insertKeys(items))
 }
 
 function engineOf(connections: Connections): TransferEngine {

@@ -9,6 +9,7 @@ import { correctStoredUsage } from '../../checks/usage-counters.ts'
 import { laterMembers } from '../../items/item-columns.ts'
 import { correctNames } from '../../items/item-names.ts'
 import { isTrash } from '../../items/trash.ts'
+import { insertKeys } from '../../objects/object-keys.ts'
 import { integer, text } from '../../statements.ts'
 import {
   type CatalogSource,
@@ -35,6 +36,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
   const insertItem = prepareInsertItem(db, laterMembers)
   const insertEvents = prepareInsertEvents(db)
+  const run = createRun(db)
   const engine = engineOf(db)
   const target = createTarget(engine, {
     isUnfinished: async () =>
@@ -53,6 +55,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
             )
           if (item.isDamaged) addDamaged.run(item.item.id)
         }
+        run(insertKeys(items))
       }),
 
     addEvents: (events) => inTransaction(db, () => insertEvents(events, ([time]) => time)),
