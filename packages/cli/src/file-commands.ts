@@ -56,6 +56,10 @@ export const fileCommands: Readonly<Record<string, ListedFileCommand>> = {
     summary: 'Delete all items in the trash permanently.',
     loadClient: async () => (await import('./items.ts')).trashEmpty,
   },
+  mcp: {
+    summary: 'Serve the Model Context Protocol, for agents that start this command.',
+    loadClient: async () => (await import('./mcp.ts')).mcp,
+  },
   whoami: {
     summary: 'Show the token: its bucket, scopes and expiry.',
     loadClient: async () => (await import('./login.ts')).whoami,
