@@ -31,10 +31,14 @@ const layers: readonly (readonly string[])[] = [
     'sync-pass.ts',
     'sync-records.ts',
   ],
-  ['get.ts', 'items.ts', 'login.ts', 'ls.ts', 'sync-down.ts', 'sync-up.ts', 'sync.ts', 'upload.ts'],
+  ['get.ts', 'items.ts', 'login.ts', 'ls.ts', 'mcp.ts', 'sync-down.ts', 'sync-up.ts', 'sync.ts', 'upload.ts'],
   ['file-commands.ts'],
 ]
 const layerOf = (path: string) => layers.findIndex((layer) => layer.includes(path.slice(src.length)))
+
+/** The SDK of the Model Context Protocol, and the schemas of its tools. */
+const ofProtocol = (path: string, name: string) =>
+  path === `${src}mcp.ts` && /^@modelcontextprotocol\/server(\/stdio)?$|^zod$/.test(name)
 
 test('every file of the command line is in a known layer', () => {
   expect(files.filter((path) => layerOf(path) < 0)).toEqual([])
@@ -45,7 +49,9 @@ test('imports of the command line point one way, and it imports the client but n
     const { own, foreign } = importsOf(path)
     return [
       ...own.filter((target) => layerOf(target) < 0 || layerOf(target) > layerOf(path)),
-      ...foreign.filter((name) => !/^node:|^@mediabucket\/client(\/rules)?$/.test(name)),
+      ...foreign.filter(
+        (name) => !/^node:|^@mediabucket\/client(\/rules)?$/.test(name) && !ofProtocol(path, name),
+      ),
     ].map((target) => `${path} → ${target}`)
   })
   expect(wrong).toEqual([])
