@@ -17,10 +17,12 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   listing: ['access', 'http', 'storage', 'core'],
   downloads: ['pictures', 'items', 'access', 'http', 'storage', 'core'],
   objects: ['uploads', 'downloads', 'items', 'access', 'http', 'storage', 'core'],
+  s3: ['objects', 'buckets', 'pictures', 'downloads', 'access', 'http', 'storage', 'core'],
   webhooks: ['items', 'access', 'http', 'storage', 'core'],
   feed: ['items', 'access', 'http', 'storage', 'core'],
   upkeep: ['uploads', 'items', 'storage', 'core'],
   service: [
+    's3',
     'objects',
     'webhooks',
     'buckets',

@@ -103,7 +103,15 @@ const tokenMembers = {
   left: Type.Union([Type.Object({ items: CountOrNull, bytes: CountOrNull }, closed), Type.Null()]),
 }
 const Token = Type.Object(tokenMembers, closed)
-const CreatedToken = Type.Object({ ...tokenMembers, token: Type.String({ pattern: '^mbkt_' }) }, closed)
+const CreatedToken = Type.Object(
+  {
+    ...tokenMembers,
+    token: Type.String({ pattern: '^mbkt_' }),
+    access_key_id: Type.Optional(Type.String()),
+    secret_access_key: Type.Optional(Type.String()),
+  },
+  closed,
+)
 const TokenList = Type.Object(
   {
     data: Type.Array(

@@ -28,7 +28,7 @@ export type AccessKeys = ReturnType<typeof accessKeyOperations>
 /** Users of an issuer have no token of this service, and so no keys. */
 const isKeyId = (text: string): text is TokenId => /^(?:tok|svc)_[0-9a-z]{12}$/.test(text)
 
-/** Finds access keys of the S3 protocol: the ids of tokens (docs/interface.md S3-1). */
+/** Finds access keys of the S3 protocol: the ids of tokens (docs/interface.md SP1). */
 export function accessKeyOperations(parts: {
   readonly catalog: Pick<Catalog, 'findTokenGrant' | 'touchToken' | 'signingKeys'>
   readonly removeExpired: RemoveExpired

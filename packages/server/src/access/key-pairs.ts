@@ -3,7 +3,7 @@ import type { SigningKey } from '../storage/catalog/access/keys.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { ensureSigningKey } from './signed-links.ts'
 
-/** The keys with which a program signs requests of the S3 protocol as a token (docs/interface.md S3-1). */
+/** The keys with which a program signs requests of the S3 protocol as a token (docs/interface.md SP1). */
 export interface KeyPair {
   readonly access_key_id: string
   readonly secret_access_key: string

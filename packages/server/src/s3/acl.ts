@@ -1,3 +1,4 @@
+import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
 import type { StoredObject } from '../objects/object-operations.ts'
 import { readDocument } from './documents.ts'
@@ -6,7 +7,7 @@ import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
 import { childrenOf, childText, type XmlContent } from './xml.ts'
 
-// An object is private or public-read (docs/interface.md S3-10): no other ACL exists.
+// An object is private or public-read (docs/interface.md SP10): no other ACL exists.
 
 const everybody = 'http://acs.amazonaws.com/groups/global/AllUsers'
 
@@ -21,21 +22,21 @@ const canned: Readonly<Record<string, boolean>> = {
 const unsupported = (what: string) =>
   new S3Error('NotImplemented', `${what}: an object is private or public-read.`)
 
-type PublicKeys = Pick<ObjectCall, 'hasPublicKeys'>
+type PublicKeys = Pick<Caller, 'publicKeys'>
 
 /** Whether the object that a request stores is for everybody. Throws S3Error `NotImplemented`, and `AccessControlListNotSupported` as requirePublicKeys. */
-export function isPublicAcl(request: S3Request, call: PublicKeys): boolean {
+export function isPublicAcl(request: S3Request, caller: PublicKeys): boolean {
   const acl = request.header('x-amz-acl')
   if (acl === undefined) return false
   const isPublic = canned[acl]
   if (isPublic === undefined) throw unsupported(`x-amz-acl ${acl}`)
-  if (isPublic) requirePublicKeys(call)
+  if (isPublic) requirePublicKeys(caller)
   return isPublic
 }
 
 /** Nothing would be public in other buckets. */
-function requirePublicKeys({ hasPublicKeys }: PublicKeys): void {
-  if (hasPublicKeys) return
+function requirePublicKeys({ publicKeys }: PublicKeys): void {
+  if (publicKeys) return
   throw new S3Error(
     'AccessControlListNotSupported',
     'The bucket has no public keys, so that public-read has no effect. The operator allows them: mediabucket bucket set NAME --public-keys on',
@@ -44,9 +45,9 @@ function requirePublicKeys({ hasPublicKeys }: PublicKeys): void {
 
 /** Reads the ACL of a request that changes that of an object. */
 export async function readAcl(http: Pick<HttpContext, 'readBody'>, call: ObjectCall): Promise<boolean> {
-  const { request } = call
+  const { request, caller } = call
   const document = await readDocument(http, call, 'AccessControlPolicy', true)
-  if (document === null) return isPublicAcl(request, call)
+  if (document === null) return isPublicAcl(request, caller)
   if (request.header('x-amz-acl') !== undefined)
     throw new S3Error('InvalidRequest', 'A request has x-amz-acl or a document, not both.')
   let isPublic = false
@@ -58,7 +59,7 @@ export async function readAcl(http: Pick<HttpContext, 'readBody'>, call: ObjectC
       if (childText(grantee, 'URI')?.trim() === everybody && permission === 'READ') isPublic = true
       else if (childText(grantee, 'ID')?.trim() !== owner.ID) throw unsupported('A grant')
     }
-  if (isPublic) requirePublicKeys(call)
+  if (isPublic) requirePublicKeys(caller)
   return isPublic
 }
 

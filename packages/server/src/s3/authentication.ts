@@ -51,7 +51,7 @@ interface AuthenticatorParts {
   readonly now: () => number
 }
 
-/** Verifies the signatures of requests (docs/interface.md S3-2, S3-3). */
+/** Verifies the signatures of requests (docs/interface.md SP2, SP3). */
 export class Authenticator {
   readonly #parts: AuthenticatorParts
   /** By secret and scope: they are the same for all requests of a day. */

@@ -19,7 +19,7 @@ const region = 'us-east-1'
 /** Buckets of one page of ListBuckets at most. */
 const maxBuckets = 10_000
 
-/** The operations on buckets (docs/interface.md S3-5). */
+/** The operations on buckets (docs/interface.md SP5). */
 export const bucketHandlers: S3Handlers<S3Call, 'ListBuckets' | 'CreateBucket' | 'DeleteBucket'> = {
   ListBuckets: listBuckets,
   CreateBucket: makeBucket,
@@ -105,7 +105,7 @@ async function makeBucket({ http }: S3Context, call: S3Call) {
   return { status: 200, headers: { location: `/${name}` } }
 }
 
-const publicSettings = {}
+const publicSettings = { publicKeys: true }
 
 async function removeBucket({ operations: { deleter } }: S3Context, { request, actor }: S3Call) {
   const name = request.target.bucket ?? ''

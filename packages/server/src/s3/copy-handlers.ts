@@ -83,7 +83,7 @@ async function copyObject(context: S3Context, call: ObjectCall) {
     key,
     {
       headers: directive === 'REPLACE' ? readObjectHeaders(request) : null,
-      isPublic: isPublicAcl(request, call),
+      isPublic: isPublicAcl(request, caller),
       conditions: readConditions(request),
     },
   )

@@ -7,7 +7,7 @@ import { encodeValue } from './signature-v4.ts'
 /** Keys of one page at most. */
 const maxKeys = 1_000
 
-/** The lists of keys (docs/interface.md S3-6). */
+/** The lists of keys (docs/interface.md SP6). */
 export const listHandlers: S3Handlers<BucketCall, 'ListObjects' | 'ListObjectsV2'> = {
   ListObjects: listV1,
   ListObjectsV2: listV2,

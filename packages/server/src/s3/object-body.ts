@@ -81,13 +81,14 @@ export class ObjectBody {
   #trailer: ReadonlyMap<string, string> = new Map()
   #received = 0
 
-  /** Throws S3Error for headers that cannot be right. */
-  constructor(request: S3Request, payload: Payload) {
+  /** `otherwise` is the checksum to compute if the client states none. Throws S3Error for headers that cannot be right. */
+  constructor(request: S3Request, payload: Payload, otherwise: ChecksumAlgorithm | null = null) {
     this.#request = request
     this.#payload = payload
     this.size = sizeOf(request, payload)
     this.#contentMd5 = contentMd5Of(request)
-    this.#stated = statedChecksum(request)
+    this.#stated =
+      statedChecksum(request) ?? (otherwise && { algorithm: otherwise, value: null, isInTrailer: false })
     if (this.#stated?.isInTrailer === true && !payload.hasTrailer)
       throw new S3Error(
         'InvalidRequest',

@@ -76,7 +76,7 @@ export function storedHead({ etag, headers: { checksum } }: Pick<StoredObject, '
 async function putObject({ http, operations }: S3Context, call: ObjectCall) {
   const { request, payload, caller, key } = call
   const headers = readObjectHeaders(request)
-  const isPublic = isPublicAcl(request, call)
+  const isPublic = isPublicAcl(request, caller)
   const conditions = readConditions(request)
   const body = new ObjectBody(request, payload)
   if (body.size === null && request.header('transfer-encoding') === undefined)
@@ -119,6 +119,8 @@ async function deleteObject({ operations: { objects } }: S3Context, { request, c
   return { status: 204 }
 }
 
+const noConditions: ObjectConditions = {}
+
 /** Keys of one request at most. */
 const maxKeys = 1_000
 
@@ -136,13 +138,19 @@ export async function deleteObjects(context: S3Context, call: BucketCall) {
     if (version !== undefined && version !== 'null')
       throw new S3Error('NotImplemented', 'The service has no versions.')
     const etag = childText(object, 'ETag')
-    return { key, conditions: etag === undefined ? {} : { ifMatch: tagOf(etag) } }
+    return { key, conditions: etag === undefined ? noConditions : { ifMatch: tagOf(etag) } }
   })
+  const { objects } = context.operations
+  if (keys.every(({ conditions }) => conditions.ifMatch === undefined)) {
+    const all = keys.map(({ key }) => key)
+    await objects.deleteObjects(call.caller, all)
+    return { status: 200, xml: ['DeleteResult', deletedOf(all, isQuiet)] } as const
+  }
   const deleted: string[] = []
   const failed: { readonly Key: string; readonly Code: string; readonly Message: string }[] = []
   for (const { key, conditions } of keys) {
     try {
-      await context.operations.objects.deleteObject(call.caller, key, conditions)
+      await objects.deleteObject(call.caller, key, conditions)
       deleted.push(key)
     } catch (error) {
       const known = knownError(error) ?? (error instanceof Fault ? s3ErrorOf(error) : null)
@@ -152,9 +160,13 @@ export async function deleteObjects(context: S3Context, call: BucketCall) {
   }
   return {
     status: 200,
-    xml: ['DeleteResult', { Deleted: isQuiet ? undefined : deleted.map((Key) => ({ Key })), Error: failed }],
+    xml: ['DeleteResult', { ...deletedOf(deleted, isQuiet), Error: failed }],
   } as const
 }
+
+const deletedOf = (keys: readonly string[], isQuiet: boolean) => ({
+  Deleted: isQuiet ? undefined : keys.map((Key) => ({ Key })),
+})
 
 async function getAttributes(context: S3Context, call: ObjectCall) {
   const { request } = call

@@ -23,7 +23,7 @@ interface SentBytes {
   readonly parts: number | null
 }
 
-/** Responds to GetObject and HeadObject (docs/interface.md S3-8). */
+/** Responds to GetObject and HeadObject (docs/interface.md SP8). */
 export class ObjectResponder {
   readonly #http: HttpContext
   readonly #bytes: Pick<CachedBytesOperations, 'openBytes' | 'openVariant'>
@@ -113,6 +113,7 @@ export class ObjectResponder {
     // A cache asks each time, so that it does not keep an object that is replaced or no longer public.
     if (isPublic) shown.cacheControl = 'public, no-cache'
     const { start, end, isPartial, parts } = sent
+    const vary = variant === null ? this.#http.vary() : this.#http.vary('Accept')
     return [
       ...inertHeaders(type),
       ...['content-type', type, 'content-length', `${end - start + 1}`, 'etag', etag],
@@ -122,7 +123,7 @@ export class ObjectResponder {
       ...headOfObject(variant === null ? shown : { metadata: headers.metadata, ...cacheOf(shown) }),
       ...[urlMetadata, mediaUrl(this.#http.urls, item.id, item.extension)],
       ...(variant === null && !isPartial ? checksumHead(request, object) : []),
-      ...(isPublic ? ['vary', this.#http.vary(...(variant === null ? [] : ['Accept']))].filter(Boolean) : []),
+      ...(vary === '' ? [] : ['vary', vary]),
     ]
   }
 }

@@ -18,7 +18,7 @@ const reads = (kind: RequestKind) => ({ on: 'bucket', scope: 'media:read', kind,
 const writes = (kind: RequestKind) => ({ on: 'bucket', scope: 'media:write', kind, changes: true }) as const
 const deletes = { on: 'bucket', scope: 'media:delete', kind: 'other', changes: true } as const
 
-/** The operations of the S3 protocol that the service implements (docs/interface.md S3-4). */
+/** The operations of the S3 protocol that the service implements (docs/interface.md SP4). */
 export const operations = {
   ListBuckets: inService(null, false),
   CreateBucket: inService('buckets:manage', true),

@@ -5,11 +5,9 @@ import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
 
 /**
- * Sends an object to everybody (docs/interface.md S3-11). The error is the same for a bucket or a key that does not exist and for one that is not
+ * Sends an object to everybody (docs/interface.md SP11). The error is the same for a bucket or a key that does not exist and for one that is not
  * public.
  */
-const hasPublicKeys = false
-
 export async function sendPublicObject(
   { http, operations, responder }: S3Context,
   request: S3Request,
@@ -17,7 +15,7 @@ export async function sendPublicObject(
   key: string,
 ): Promise<void> {
   const found = isBucketName(bucket) ? await http.catalog.findListedBucket(bucket) : null
-  const object = found !== null && hasPublicKeys ? await operations.objects.findObject(found.id, key) : null
+  const object = found?.publicKeys === true ? await operations.objects.findObject(found.id, key) : null
   if (found === null || object?.isPublic !== true) throw new S3Error('AccessDenied')
   refuseCodeDestination(request.request.headers)
   await responder.send(request, found.id, object, null)

@@ -36,8 +36,6 @@ export interface S3Call {
 export interface BucketCall extends S3Call {
   readonly bucket: string
   readonly caller: Caller
-  /** Whether the bucket has objects that everybody may read. */
-  readonly hasPublicKeys: boolean
 }
 
 /** The same, of a key. */

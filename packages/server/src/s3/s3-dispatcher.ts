@@ -150,10 +150,10 @@ export class S3Dispatcher {
     if (kind !== 'download') http.usage.countRequest(granted.bucketId, kind)
     if (scope !== null) requireScope({ scopes: grant.scopes }, scope)
     const caller: Caller = { ...granted, actor: call.actor }
-    return { ...call, bucket: target.bucket ?? '', caller, hasPublicKeys: false }
+    return { ...call, bucket: target.bucket ?? '', caller }
   }
 
-  /** A request without a signature can read public objects only (docs/interface.md S3-11). */
+  /** A request without a signature can read public objects only (docs/interface.md SP11). */
   async #handlePublic(request: S3Request, operation: ReturnType<typeof operationOf>): Promise<null> {
     const name = 'name' in operation ? operation.name : null
     const { bucket, key } = request.target

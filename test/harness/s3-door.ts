@@ -1,0 +1,123 @@
+import { createHash, hash } from 'node:crypto'
+import { S3Client } from '@aws-sdk/client-s3'
+import { signingKeyOf, signWith, stringToSign } from '../../packages/server/src/s3/signature-v4.ts'
+import { runHere } from './commands.ts'
+import { startServer, type TestServer } from './server.ts'
+
+/** The keys of a token. */
+export interface Pair {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
+/** A real server with a port for the S3 protocol. */
+export interface S3Server {
+  readonly server: TestServer
+  readonly endpoint: string
+}
+
+/** Starts a server with a port for the S3 protocol. */
+export async function startS3Server(
+  settings: Readonly<Record<string, string>> = {},
+  data?: string,
+): Promise<S3Server> {
+  const server = await startServer(
+    {
+      MEDIABUCKET_S3_PORT: '0',
+      MEDIABUCKET_ADDRESS_RATE: 'off',
+      MEDIABUCKET_AUTH_FAILURE_RATE: 'off',
+      ...settings,
+    },
+    data,
+  )
+  const port = server.log().find(({ msg }) => msg === 'listening')?.['s3Port']
+  return { server, endpoint: `http://127.0.0.1:${port}` }
+}
+
+/** Creates a token as the command does, and returns its keys. */
+export async function makePair({ data }: Pick<TestServer, 'data'>, ...args: string[]): Promise<Pair> {
+  const { printed } = await runHere(data, 'token create', '--s3', '--json', ...args)
+  const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = JSON.parse(printed)
+  return { accessKeyId, secretAccessKey }
+}
+
+/** The keys of a service token that may do everything. */
+export const makeServicePair = (server: Pick<TestServer, 'data'>): Promise<Pair> =>
+  makePair(server, '--service', '--scope', 'buckets:manage,media:read,media:write,media:delete')
+
+export const clientOf = (endpoint: string, credentials: Pair): S3Client =>
+  new S3Client({ endpoint, credentials, region: 'us-east-1', forcePathStyle: true, maxAttempts: 1 })
+
+/** What of a signed request differs from a good one. */
+export interface Signing {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+  /** Milliseconds since 1970. */
+  readonly time?: number
+  readonly payloadHash?: string
+  readonly scope?: string
+  /** Headers that are sent but not signed. */
+  readonly unsigned?: Readonly<Record<string, string>>
+}
+
+const basicTime = (time: number): string =>
+  `${new Date(time).toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`
+
+/** The headers of a request that is signed in its headers, and what its chunks need. */
+export function signHeaders(pair: Pair, url: string, signing: Signing = {}) {
+  const { method = 'GET', headers = {}, body = '', unsigned = {} } = signing
+  const time = basicTime(signing.time ?? Date.now())
+  const scope = signing.scope ?? `${time.slice(0, 8)}/us-east-1/s3/aws4_request`
+  const payloadHash = signing.payloadHash ?? createHash('sha256').update(body).digest('hex')
+  const { host, pathname, searchParams: query } = new URL(url)
+  const all: Readonly<Record<string, string>> = {
+    ...headers,
+    ...{ host, 'x-amz-date': time, 'x-amz-content-sha256': payloadHash },
+  }
+  const signedHeaders = Object.keys(all)
+    .map((name) => name.toLowerCase())
+    .sort()
+  const key = signingKeyOf(pair.secretAccessKey, scope)
+  const rawHeaders = Object.entries(all).flat()
+  const text = stringToSign(
+    { method, path: pathname, query, rawHeaders, payloadHash },
+    { scope, signedHeaders },
+    time,
+  )
+  const signature = signWith(key, text)
+  const authorization = `AWS4-HMAC-SHA256 Credential=${pair.accessKeyId}/${scope}, SignedHeaders=${signedHeaders.join(';')}, Signature=${signature}`
+  return { headers: { ...all, ...unsigned, authorization }, key, time, scope, signature }
+}
+
+/** Sends a request that is signed in its headers. */
+export function sendSigned(pair: Pair, url: string, signing: Signing = {}): Promise<Response> {
+  const { headers } = signHeaders(pair, url, signing)
+  const { method = 'GET', body } = signing
+  return fetch(url, {
+    method,
+    headers,
+    redirect: 'manual',
+    ...(body === undefined ? {} : { body: body as string }),
+  })
+}
+
+/** A body of signed chunks. `end` is what follows the last chunk. */
+export function signedChunks(
+  { key, time, scope, signature }: Omit<ReturnType<typeof signHeaders>, 'headers'>,
+  pieces: readonly string[],
+): string {
+  let previous = signature
+  const chunks = [...pieces, ''].map((piece) => {
+    const digest = `${hash('sha256', '')}\n${hash('sha256', piece)}`
+    previous = signWith(key, `AWS4-HMAC-SHA256-PAYLOAD\n${time}\n${scope}\n${previous}\n${digest}`)
+    return `${piece.length.toString(16)};chunk-signature=${previous}\r\n${piece}\r\n`
+  })
+  return chunks.join('')
+}
+
+/** The code of an error of the S3 protocol. */
+export async function errorCode(response: Response): Promise<string> {
+  const [, code = ''] = /<Code>(\w+)<\/Code>/.exec(await response.text()) ?? []
+  return `${response.status} ${code}`
+}
