@@ -18,7 +18,7 @@ const plainNames = Object.keys(plainHeaders) as PlainHeader[]
 
 const metaPrefix = 'x-amz-meta-'
 
-/** The metadata that the service adds to each response; what a client sends of this name is not stored. */
+/** The metadata that the service adds to the response to a HEAD; what a client sends of this name is not stored. */
 export const urlMetadata = `${metaPrefix}mediabucket-url`
 
 /** As S3: names and values of the metadata together. Bytes. */
@@ -66,7 +66,7 @@ function sentHeader(request: S3Request, name: PlainHeader): string | undefined {
     .split(',')
     .map((coding) => coding.trim())
     .filter((coding) => coding !== '' && coding.toLowerCase() !== 'aws-chunked')
-    .join(',')
+    .join(', ')
 }
 
 /** The parameters that replace headers of one response. */

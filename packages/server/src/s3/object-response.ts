@@ -121,7 +121,10 @@ export class ObjectResponder {
       ...(isPartial ? ['content-range', `bytes ${start}-${end}/${size}`] : []),
       ...(parts === null ? [] : ['x-amz-mp-parts-count', `${parts}`]),
       ...headOfObject(variant === null ? shown : { metadata: headers.metadata, ...cacheOf(shown) }),
-      ...[urlMetadata, mediaUrl(this.#http.urls, item.id, item.extension)],
+      // Not in the response to a GET: programs compare the metadata of what they read with those that they sent.
+      ...(request.request.method === 'HEAD'
+        ? [urlMetadata, mediaUrl(this.#http.urls, item.id, item.extension)]
+        : []),
       ...(variant === null && !isPartial ? checksumHead(request, object) : []),
       ...(vary === '' ? [] : ['vary', vary]),
     ]
