@@ -6,7 +6,7 @@ import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.
 import { loadCore, type Place, startSubject } from './subject.ts'
 
 /** The program of the service; the tests set a bundle of it, which starts faster. */
-const bin =
+export const bin =
   process.env['MEDIABUCKET_BUNDLE'] ?? resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 
 /** Rate limits that count every request and refuse none, and no limits of connections. */

@@ -8,6 +8,7 @@ import { reportItems } from './items-report.ts'
 import { benchListing } from './listing.ts'
 import { reportListing } from './listing-report.ts'
 import { benchMemory, reportMemory } from './memory.ts'
+import { benchObjects, reportObjects } from './objects.ts'
 import { benchPostgres } from './postgres.ts'
 import { reportPostgres } from './postgres-report.ts'
 import { describeMachine, keepFigures } from './results.ts'
@@ -101,6 +102,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   async s3(short) {
     const extent = short ? { rounds: 1, size: 10_000_000 } : { rounds: 3, size: 100_000_000 }
     return reportS3(await benchS3(extent, log))
+  },
+
+  async objects(short) {
+    const extent = short
+      ? { rounds: 1, seconds: 0.2, large: 10_000_000, keys: 50 }
+      : { rounds: 3, seconds: 3, large: 100_000_000, keys: 20_000 }
+    return reportObjects(await benchObjects(extent, log))
   },
 
   async start(short) {

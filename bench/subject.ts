@@ -62,20 +62,24 @@ export async function startSubject(
     name,
     url,
     pid,
-    // Own times, and those of children that have ended: the processes of pictures end when they are idle.
-    cpu: () =>
-      sumOver(pid, (stat) => stat.slice(13, 17).reduce((sum, ticks) => sum + Number(ticks), 0) * tick),
-    rss: () => sumOver(pid, (stat) => Number(stat[23]) * 4096),
-    peakRss: () => {
-      const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-      return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
-    },
-    // proc(5): 5 resets the peak to the current resident size.
-    resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, '5'),
+    ...processFigures(pid),
     stop: () => stop(child),
     loadCores: place === 'apart' ? loadCore : bothCores,
   }
 }
+
+/** What /proc shows of a process and its children. */
+export const processFigures = (pid: number): Pick<Subject, 'cpu' | 'rss' | 'peakRss' | 'resetPeak'> => ({
+  // Own times, and those of children that have ended: the processes of pictures end when they are idle.
+  cpu: () => sumOver(pid, (stat) => stat.slice(13, 17).reduce((sum, ticks) => sum + Number(ticks), 0) * tick),
+  rss: () => sumOver(pid, (stat) => Number(stat[23]) * 4096),
+  peakRss: () => {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
+  },
+  // proc(5): 5 resets the peak to the current resident size.
+  resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, '5'),
+})
 
 /** Runs a program on the core of the subject or of the load, and returns its output. */
 export async function runPinned(

@@ -27,6 +27,7 @@ const suites = [
   { suite: 'sync', bars: 7 },
   { suite: 'postgres', bars: 4 },
   { suite: 's3', bars: 3 },
+  { suite: 'objects', bars: 4 },
 ].filter(({ suite }) => isChosen(suite))
 
 // Checks that the benches run. Their figures are only valid on an idle machine.
