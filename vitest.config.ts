@@ -95,7 +95,12 @@ export default defineConfig({
         test: {
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
-          globalSetup: ['test/harness/bundle.ts', 'test/clients/install.ts'],
+          globalSetup: [
+            'test/harness/postgres.ts',
+            'test/harness/ceph.ts',
+            'test/harness/bundle.ts',
+            'test/clients/install.ts',
+          ],
         },
       },
     ],

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { installMissing } from '../harness/tools.ts'
 
 const directory = import.meta.dirname
 const stamp = join(directory, 'node_modules/.installed')
@@ -9,8 +10,18 @@ const stamp = join(directory, 'node_modules/.installed')
 /** Whether the programs that take long to install run too (optionalDependencies of package.json). */
 export const isComplete = process.env['MEDIABUCKET_TEST_CLIENTS'] === 'all'
 
+/** Programs of S3 and their Debian packages, besides those that every run of the tests installs. */
+const programs: Readonly<Record<string, string>> = {
+  '/usr/bin/aws': 'awscli',
+  '/usr/share/rubygems-integration/all/gems/activestorage-6.1.7.10': 'ruby-activestorage ruby-aws-sdk-s3',
+  restic: 'restic',
+  s3cmd: 's3cmd',
+  s3fs: 's3fs',
+}
+
 /** Vitest's global set-up: installs the programs of others, in this directory, if package-lock.json has changed since. */
 export default function installClients(): void {
+  if (isComplete) installMissing(programs)
   const lock = createHash('sha256')
     .update(readFileSync(join(directory, 'package-lock.json')))
     .digest('hex')

@@ -24,4 +24,4 @@ export function blocksOf(path: string): Block[] {
 }
 
 /** Languages that are not run. */
-export const shown = ['json', 'text', 'console', 'html']
+export const shown = ['json', 'text', 'console', 'html', 'yaml']

@@ -21,7 +21,7 @@ const documents = [
 ]
 
 /** Their examples need programs of others, so test/clients runs them. */
-const ofClients = ['docs/widgets.md', 'docs/generated-clients.md']
+const ofClients = ['docs/widgets.md', 'docs/generated-clients.md', 'docs/s3.md']
 
 const isRun = ({ language, reason }: Block) => !shown.includes(language) && reason === null
 

@@ -4,6 +4,7 @@ import { delimiter, isAbsolute, join } from 'node:path'
 
 /** Programs that some tests need, or files of libraries, and their Debian packages. */
 const packages: Readonly<Record<string, string>> = {
+  '/usr/lib/python3/dist-packages/boto3': 'python3-boto3',
   '/usr/lib/python3/dist-packages/httpx': 'python3-httpx',
   '/usr/lib/python3/dist-packages/requests': 'python3-requests',
   '/usr/share/php/GuzzleHttp/autoload.php': 'php-guzzlehttp-guzzle php-curl',
