@@ -24,6 +24,7 @@ import { recordLinksOperation } from '../items/links.ts'
 import { trashOperations } from '../items/trash-operations.ts'
 import { PageLinkCache } from '../listing/page-link-cache.ts'
 import { listPageOperation } from '../listing/pages.ts'
+import { multipartOperations } from '../objects/multipart-operations.ts'
 import { objectOperations } from '../objects/object-operations.ts'
 import type { Pictures } from '../pictures/start-pictures.ts'
 import { openAuditLog } from '../storage/engines.ts'
@@ -145,6 +146,7 @@ export function createOperations(
       waitForWriter: (id: UploadId) => locks.waitForWriter(id),
     },
     objects: objectOperations({ catalog, storeFile: storing.storeFile, openBytes, deleteLater, now }),
+    multiparts: multipartOperations({ ...uploading, ...storing, openBytes, deleteLater }),
     buckets: {
       listBuckets: listBucketsOperation({ catalog }),
       listUsage: listUsageOperation({ catalog }),

@@ -6,6 +6,7 @@ import type { OpenBytes } from '../downloads/bytes-cache.ts'
 import { createIntentSweep, deleteBlobs, intentSweepInterval } from '../items/blob-deletion.ts'
 import type { ItemRemover } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash-operations.ts'
+import { removeExpiredMultiparts } from '../objects/multipart-expiry.ts'
 import { fillTakenOperation } from '../pictures/fill-taken-times.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import { ensureBallast } from '../storage/engines.ts'
@@ -126,7 +127,7 @@ export function startExpirySweeps(
   { catalog, blobs, blobDeletion }: OpenData,
   parts: {
     readonly locks: Parameters<typeof removeExpiredUploads>[0]['locks']
-    readonly remover: Pick<ItemRemover, 'expire' | 'stop'>
+    readonly remover: Pick<ItemRemover, 'expire' | 'stop' | 'deleteLater'>
     readonly deleter: Pick<BucketDeleter, 'removeDeleted' | 'stop'>
   },
 ): void {
@@ -145,6 +146,15 @@ export function startExpirySweeps(
     async (isStopping) =>
       void (await removeExpiredUploads({ catalog, blobs, locks, now: Date.now, isStopping })),
   )
+  const multiparts = {
+    name: 'the sweep of expired uploads in parts',
+    interval,
+    failure: 'expired uploads in parts stay until the next sweep',
+  }
+  void startSweep(context, multiparts, async (isStopping) => {
+    const deleteLater = remover.deleteLater.bind(remover)
+    await removeExpiredMultiparts({ catalog, deleteLater, now: Date.now, isStopping })
+  })
   const trash = {
     name: 'the sweep of the trash',
     interval,

@@ -60,6 +60,7 @@ export function storeOperations(parts: StoreParts) {
     newId: createItemIds(parts.now),
   }
   return {
+    reserve,
     storeItems: (bucket: UploadBucket, files: IncomingFiles, options: StoreOptions) =>
       storeItems(store, bucket, files, options),
     storeSmallFile: (bucket: UploadBucket, bytes: Uint8Array, sent: SentFile, options: SmallFileOptions) =>

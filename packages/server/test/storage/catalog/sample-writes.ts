@@ -195,6 +195,17 @@ const ofEachKind: { readonly [Kind in WriteKind]: Make } = {
   createMultipart: (catalog, sample) => catalog.createMultipart(bucketId, sample.newMultipart),
   putPart: (catalog, { multipart, newPart }) =>
     catalog.putPart(bucketId, multipart.id, newPart, now + 2 * day),
+  completeMultipart: (catalog, { multipart, part, added: [item] }) =>
+    catalog.completeMultipart(
+      bucketId,
+      multipart.id,
+      [part],
+      {
+        ...{ key: multipart.key, item: withBytes(item), etag: `${'0'.repeat(32)}-1`, parts: '[100]' },
+        ...{ isPublic: false, headers: '{"metadata":{}}', modifiedAt: now },
+      },
+      { mayReplace: true, keptUntil: now + 2 * day },
+    ),
   removeMultipart: (catalog, { multipart }) => catalog.removeMultipart(bucketId, multipart.id),
   putKey: (catalog, { added: [item] }) => catalog.putKey(bucketId, newKey('key 0', item), replacing, null),
   removeKey: (catalog) => catalog.removeKey(bucketId, 'key 0', {}),

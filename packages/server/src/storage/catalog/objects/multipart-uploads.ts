@@ -1,8 +1,9 @@
 import type { ItemId, UploadId } from '../../../core/ids.ts'
 import type { Amount } from '../../../core/quotas.ts'
+import type { Actor } from '../../../core/token-rules.ts'
 import { countLimited } from '../access/token-limits.ts'
-import { ofBucket, writesOf } from '../declarations.ts'
-import { parseItems } from '../items/item-rows.ts'
+import { auditedWritesOf, ofBucket, writesOf } from '../declarations.ts'
+import { parseItems, serializeItems } from '../items/item-rows.ts'
 import type { BucketId, NewItem, TokenId } from '../records.ts'
 import {
   all,
@@ -20,6 +21,7 @@ import {
   type Work,
   write,
 } from '../statements.ts'
+import { bindKey, freeKey, type KeyRefusal, type NewKey, type Replacement } from './object-keys.ts'
 
 // Objects that are uploaded in parts. Each part is a blob of its own, whose id is one of items; no item has it.
 
@@ -61,10 +63,10 @@ export interface StoredPart {
 }
 
 /** An upload in a list. */
-type ListedMultipart = Pick<NewMultipart, 'id' | 'key' | 'createdAt' | 'checksum'>
+export type ListedMultipart = Pick<NewMultipart, 'id' | 'key' | 'createdAt' | 'checksum'>
 
 /** Which uploads a list has. */
-interface MultipartSelection {
+export interface MultipartSelection {
   readonly prefix: string
   /** Keys that are equal up to a delimiter after the prefix are one entry; null for none. */
   readonly delimiter: string | null
@@ -261,6 +263,63 @@ function* requireOwnId(id: ItemId): Work<void> {
   if (isTaken) throw new Error('the bytes of this part were set aside by a check, or are being deleted')
 }
 
+/** A part of which an object is made, as the caller has read it. */
+export type ChosenPart = Pick<StoredPart, 'number' | 'size' | 'etag'>
+
+/**
+ * What became of an upload that was to be completed: the object, with the ids of blobs to be deleted, which have tombstones; the object that it had become
+ * before; or why the key was not changed. `changed` means that its parts are no longer these.
+ */
+export type Completion =
+  | { readonly outcome: 'completed'; readonly tombstones: readonly ItemId[] }
+  | { readonly outcome: 'repeated'; readonly upload: Multipart }
+  | { readonly outcome: 'unknown' | 'changed' }
+  | { readonly outcome: 'refused'; readonly refused: KeyRefusal }
+
+/** The most parts of an upload. */
+const maxParts = 10_000
+
+/**
+ * Adds the object that consists of these parts, as putKey, and removes the upload with all parts, in one transaction. A record of the object stays until
+ * `keptUntil`. Throws Fault `quota-exceeded` and `token-limit-exceeded`.
+ */
+export function* completeMultipart(
+  bucketId: BucketId,
+  id: UploadId,
+  chosen: readonly ChosenPart[],
+  added: NewKey & { readonly parts: string },
+  { keptUntil, ...replacement }: Replacement & { readonly keptUntil: number },
+  by?: Actor,
+  now = Date.now(),
+): Work<Completion> {
+  const upload = yield* findMultipart(bucketId, id)
+  if (upload === null) return { outcome: 'unknown' }
+  if (upload.completed !== null) return { outcome: 'repeated', upload }
+  const stored = new Map((yield* listParts(id, 0, maxParts)).map((part) => [part.number, part]))
+  const isPresent = ({ number, size, etag }: ChosenPart) => {
+    const part = stored.get(number)
+    return part?.size === size && part.etag === etag
+  }
+  if (!chosen.every(isPresent)) return { outcome: 'changed' }
+  const freed = yield* freeKey(bucketId, added.key, replacement, by, now)
+  if (freed.refused !== null) return { outcome: 'refused', refused: freed.refused }
+  // The item takes the place of what is reserved for it.
+  const { item, etag, parts, headers } = added
+  const bytesOfParts = [...stored.values()].reduce((sum, { size }) => sum + size, 0)
+  yield* release(upload, { items: 1, bytes: bytesOfParts })
+  const more = { items: 1, bytes: item.size }
+  yield* countLimited(upload.limitedBy, more, { used: more })
+  yield (engine) => engine.requireRoom(bucketId, more)
+  const { bytes: _bytes, by: _by, ...described } = item
+  yield* bindKey(bucketId, added, by)
+  const { ids } = yield* removeParts(id, null)
+  yield* write(
+    'UPDATE object_uploads SET item = $2, etag = $3, parts = $4, headers = $5, expires_at = $6 WHERE id = $1',
+    ...[id, serializeItems([described]), etag, parts, headers, keptUntil],
+  )
+  return { outcome: 'completed', tombstones: [...freed.tombstones, ...ids] }
+}
+
 /**
  * Removes an unfinished upload with its parts, or, with `expiredAt`, any upload that expired then or before. Returns the ids of the blobs of its parts,
  * which have tombstones; null if there is no such upload.
@@ -342,4 +401,5 @@ export const reads = { findMultipart, listParts, listMultiparts, expiredMultipar
 
 export const writes = {
   ...writesOf({ createMultipart, putPart, removeMultipart }, { locks: ofBucket }),
+  ...auditedWritesOf({ completeMultipart }, { locks: ofBucket, changesItems: true }),
 }
