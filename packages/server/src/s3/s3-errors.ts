@@ -87,6 +87,7 @@ const codes: Partial<Record<FaultCode, S3Code>> = {
   'bucket-exists': 'BucketAlreadyOwnedByYou',
   'bucket-not-empty': 'BucketNotEmpty',
   'media-unknown': 'NoSuchKey',
+  'upload-unknown': 'NoSuchUpload',
   'variant-unavailable': 'NoSuchKey',
   'variant-unknown': 'InvalidArgument',
   'parameter-malformed': 'InvalidArgument',
