@@ -102,6 +102,24 @@ describe.each(['sqlite', 'postgres'] as const)('service tokens with %s', (engine
     expect(totals).toEqual([1, 0])
   })
 
+  test('BK1, H12, Y9 a name or an id that nothing can have is refused as an unknown one', async () => {
+    const { send, sendJson } = await service('buckets:manage', 'tokens:manage', 'media:read')
+    for (const name of ['%00', 'a%00b', 'A', '1%2Fdeleted', 'a'.repeat(64)]) {
+      const path = `/api/buckets/${name}`
+      for (const response of await Promise.all([
+        send(path, null),
+        send(path, null, { method: 'DELETE' }),
+        send(`${path}/usage`, null),
+        sendJson('PATCH', path, null, { max_items: 1 }),
+        sendJson('POST', `${path}/tokens`, null, { scopes: ['media:read'] }),
+      ]))
+        await expectProblem(response, 404, 'bucket-unknown')
+    }
+    await expectProblem(await send('/api/keys/a%00b', null, { method: 'DELETE' }), 404, 'key-unknown')
+    await expectProblem(await send('/api/audit?token=a%00b', null), 400, 'parameter-malformed')
+    await expectProblem(await send('/api/audit?bucket=a%00b', null), 404, 'bucket-unknown')
+  })
+
   test('ST3 a token of a bucket may name its bucket, and no other', async () => {
     const [one, other] = await twoBuckets()
     const { authorization } = await makeToken(server, '--bucket', one)

@@ -38,7 +38,9 @@ export async function removeKey(
   by?: Actor,
 ): Promise<void> {
   const keys = await catalog.signingKeys()
+  const unknown = () => new Fault('key-unknown', 'The service has no key with this id.')
+  // Before the id is a value of a statement: PostgreSQL has no text with NUL.
+  if (!keys.some((key) => key.id === id)) throw unknown()
   if (keys.length > 1 && keys.at(-1)?.id === id) await rotateKeys(catalog, by)
-  if (!(await catalog.removeSigningKey(id, by)))
-    throw new Fault('key-unknown', 'The service has no key with this id.')
+  if (!(await catalog.removeSigningKey(id, by))) throw unknown()
 }

@@ -51,6 +51,9 @@ async function listEvents(
   return listReply(noStore, list.texts, { next_cursor: next, has_more: isFull || batch.hasMore })
 }
 
+/** Of a token of a bucket, of a user of the issuer, or of the service. */
+const isAnyTokenId = (text: string): boolean => /^(?:tok|usr|svc)_[0-9a-z]{12}$/.test(text)
+
 const actionAccepts = oneOf(Object.keys(auditActions))
 
 /** The query of `GET /api/audit`. Throws Fault `parameter-malformed`. */
@@ -67,7 +70,9 @@ function parseEventListQuery(
     until: read('until', null, timeShape, parseTimestamp),
     bucket: read<string | null>('bucket', null, 'the name of one bucket', anyText),
     target: read<string | null>('item', null, 'the id of one item', (text) => (isItemId(text) ? text : null)),
-    tokenId: read<string | null>('token', null, 'the id of one token', anyText),
+    tokenId: read<string | null>('token', null, 'the id of one token', (text) =>
+      isAnyTokenId(text) ? text : null,
+    ),
     action: read<AuditAction | null>('action', null, actionAccepts, (text) =>
       isAuditAction(text) ? text : null,
     ),

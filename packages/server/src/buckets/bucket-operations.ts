@@ -7,6 +7,7 @@ import { bucketMembers } from '../core/bucket-members.ts'
 import { settingsChanged, settingsTag } from '../core/bucket-settings.ts'
 import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
+import { isBucketName } from '../core/names.ts'
 import type { BucketListQuery } from '../core/queries.ts'
 import type { Actor, ServiceScope } from '../core/token-rules.ts'
 import type * as schemas from '../http/openapi/bucket-schemas.ts'
@@ -39,6 +40,12 @@ const etagOf = (bucket: ListedBucket): string => `"${settingsTag(bucket.id, buck
 
 export const bucketUnknown = (name: string): Fault =>
   new Fault('bucket-unknown', `There is no bucket ${JSON.stringify(name.slice(0, 100))}.`)
+
+/** The name of a request, which a bucket can have (docs/interface.md BK1). The catalog is not asked for others: PostgreSQL has no text with NUL. */
+export function requireBucketName(name: string): string {
+  if (!isBucketName(name)) throw bucketUnknown(name)
+  return name
+}
 
 /** A part of a list of buckets, with what its cursors need. */
 interface BucketPage {

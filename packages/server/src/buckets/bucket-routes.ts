@@ -20,6 +20,7 @@ import {
   deleteBucket,
   findBucket,
   type listBucketsOperation,
+  requireBucketName,
   setBucket,
 } from './bucket-operations.ts'
 import * as openapi from './bucket-routes.openapi.ts'
@@ -85,7 +86,7 @@ async function showBucket(
   exchange: Exchange<'name'>,
 ): Promise<Reply> {
   await authorizeService(exchange, 'buckets:manage')
-  return bucketReply(200, await findBucket(catalog, exchange.params.name))
+  return bucketReply(200, await findBucket(catalog, requireBucketName(exchange.params.name)))
 }
 
 const bucketReply = (status: number, { bucket, etag }: DescribedBucket): Reply => ({
@@ -170,7 +171,7 @@ async function patchBucket(
   const ifMatch = exchange.request.headers['if-match']
   const changed = await setBucket(
     catalog,
-    exchange.params.name,
+    requireBucketName(exchange.params.name),
     settings,
     ifMatch === undefined ? null : (etag) => matchesStrongly(ifMatch, etag),
     Date.now(),
@@ -185,7 +186,7 @@ async function removeBucket(
 ): Promise<Reply> {
   const { actor } = await authorizeService(exchange, 'buckets:manage')
   const { deletesItems } = parseBucketRemovalQuery(exchange.query)
-  await deleteBucket(operations.deleter, exchange.params.name, deletesItems, actor)
+  await deleteBucket(operations.deleter, requireBucketName(exchange.params.name), deletesItems, actor)
   return { status: 204 }
 }
 
@@ -197,6 +198,13 @@ async function postBucketToken(
   const now = Date.now()
   const { request, faults } = readNewToken(body, now)
   if (request === null) throw malformed(faults)
-  const created = await createBucketToken(catalog, caller, exchange.params.name, request, now, caller.actor)
+  const created = await createBucketToken(
+    catalog,
+    caller,
+    requireBucketName(exchange.params.name),
+    request,
+    now,
+    caller.actor,
+  )
   return { status: 201, headers: noStore, json: created }
 }

@@ -3,6 +3,7 @@ import { parseUsageListQuery, parseUsageQuery } from '../core/usage-queries.ts'
 import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
+import { requireBucketName } from './bucket-operations.ts'
 import { findUsage, type listUsageOperation } from './usage-operations.ts'
 import * as openapi from './usage-routes.openapi.ts'
 
@@ -26,7 +27,8 @@ async function showUsage(
   await authorizeService(exchange, 'buckets:manage')
   const now = Date.now()
   const query = parseUsageQuery(exchange.query, dayOf(now))
-  return { status: 200, headers: noStore, json: await findUsage(catalog, exchange.params.name, query, now) }
+  const name = requireBucketName(exchange.params.name)
+  return { status: 200, headers: noStore, json: await findUsage(catalog, name, query, now) }
 }
 
 async function listUsage(
