@@ -98,13 +98,32 @@ test('O16 webhooks are managed over HTTP as on the data', async () => {
   expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining('Mediabucket-Bucket') })
 })
 
+test('O16 a command in a message acts on the same service, not on the data of this machine', async () => {
+  const run = (...args: string[]) => overHttp(everyScope, ...args)
+  const connection = ` --url ${server.url}\n`
+  const created = await run('bucket', 'create', 'hinted', '--signed-pages', 'on')
+  expect(created.stderr).toBe(
+    `Created the bucket "hinted". Create a token for it: mediabucket token create --bucket hinted${connection}` +
+      `The bucket is public, so its lists have plain URLs until it is private: mediabucket bucket set hinted --private on${connection}`,
+  )
+  expect((await run('token', 'list', '--bucket', 'hinted')).stderr).toBe(
+    `There are no tokens. Create one: mediabucket token create --bucket NAME${connection}`,
+  )
+  expect((await run('webhook', 'list', '--bucket', 'hinted')).stderr).toBe(
+    `There are no webhooks. Create one: mediabucket webhook create --bucket NAME --to URL${connection}`,
+  )
+  expect((await onData('token', 'list', '--bucket', 'hinted')).stderr).toBe(
+    'There are no tokens. Create one: mediabucket token create --bucket NAME\n',
+  )
+})
+
 test('O16 buckets are managed over HTTP as on the data', async () => {
   const run = (...args: string[]) => overHttp(everyScope, ...args)
   expect(
     await run('bucket', 'create', 'far', '--max-bytes', '5MB', '--remove-metadata', 'except-taken'),
   ).toEqual({
     ...{ code: 0, stdout: '' },
-    stderr: 'Created the bucket "far". Create a token for it: mediabucket token create --bucket far\n',
+    stderr: `Created the bucket "far". Create a token for it: mediabucket token create --bucket far --url ${server.url}\n`,
   })
   expect(await run('bucket', 'create', 'far')).toMatchObject({
     code: 1,

@@ -6,6 +6,7 @@ import {
   takeConnectionOptions,
 } from '@mediabucket/cli/client-settings'
 import { CommandError, exitCodes } from '@mediabucket/cli/command'
+import { shellWord } from '@mediabucket/cli/processes'
 import type { Client, ServiceClient } from '@mediabucket/client'
 import { Fault } from '../../core/faults.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
@@ -35,6 +36,12 @@ export const administrationCommand = ({
 
 /** Whether the command works over HTTP. */
 export const isRemote = ({ connection }: AdministrationContext): boolean => Object.keys(connection).length > 0
+
+/** The options of the connection, with a space before each, for a command in a message: it then acts on the same service. */
+export const connectionText = ({ connection }: AdministrationContext): string =>
+  Object.entries(connection)
+    .map(([name, value]) => ` --${name} ${shellWord(value)}`)
+    .join('')
 
 /** A service over HTTP. Calls end when the command is interrupted. */
 export interface RemoteService {

@@ -9,7 +9,7 @@ import {
   bucketOptions as readers,
 } from '../../core/bucket-settings.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
-import { administer, administrationCommand } from './administration.ts'
+import { administer, administrationCommand, connectionText } from './administration.ts'
 import { unknownBucket, withNewCatalog } from './open-catalog.ts'
 
 /** The option of one setting of a bucket. */
@@ -156,8 +156,8 @@ function readOption(name: BucketOptionName, text: string): Partial<BucketSetting
 }
 
 /** For signed pages of a bucket that is public. */
-export const publicBucketNote = (name: string): string =>
-  `The bucket is public, so its lists have plain URLs until it is private: mediabucket bucket set ${name} --private on`
+const publicBucketNote = (name: string, connection: string): string =>
+  `The bucket is public, so its lists have plain URLs until it is private: mediabucket bucket set ${name} --private on${connection}`
 
 /** Describes the settings that are defined, as in `5 items, no limit on bytes`. */
 export const formatBucketSettings = (settings: Partial<BucketSettings>): string =>
@@ -185,8 +185,9 @@ ${bucketHelp}`,
     if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
     const settings = readBucketSettings(values)
     const created = () => {
-      report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)
-      if (settings.signedPages && !settings.isPrivate) report(publicBucketNote(name))
+      const create = `mediabucket token create --bucket ${name}${connectionText(context)}`
+      report(`Created the bucket "${name}". Create a token for it: ${create}`)
+      if (settings.signedPages && !settings.isPrivate) report(publicBucketNote(name, connectionText(context)))
     }
     await administer(
       context,
@@ -220,7 +221,7 @@ Options:
     const show = (buckets: readonly BucketRow[]) => {
       if (values.json) for (const bucket of buckets) print(jsonLine(bucket))
       else if (buckets.length === 0)
-        report('There are no buckets. Create one: mediabucket bucket create NAME')
+        report(`There are no buckets. Create one: mediabucket bucket create NAME${connectionText(context)}`)
       else for (const line of table(columns, buckets, { header: process.stdout.isTTY })) print(line)
     }
     await administer(
@@ -276,7 +277,7 @@ ${bucketHelp}`,
     const changed = (bucket: Pick<ManagedBucket, 'items' | 'bytes' | 'private'>) => {
       report(`Settings of the bucket "${name}": ${formatBucketSettings(settings)}.`)
       const { items, bytes } = bucket
-      if (settings.signedPages && !bucket.private) report(publicBucketNote(name))
+      if (settings.signedPages && !bucket.private) report(publicBucketNote(name, connectionText(context)))
       if (items > (settings.maxItems ?? items) || bytes > (settings.maxBytes ?? bytes))
         report(
           `The bucket already holds more: ${formatCount(items, 'item')}, ${formatSize(bytes)}. They stay; uploads are refused until enough items are deleted.`,

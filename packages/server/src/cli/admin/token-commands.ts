@@ -15,7 +15,12 @@ import {
   serviceScopes,
 } from '../../core/token-rules.ts'
 import type { Command } from '../command.ts'
-import { type AdministrationContext, administrationCommand, isRemote } from './administration.ts'
+import {
+  type AdministrationContext,
+  administrationCommand,
+  connectionText,
+  isRemote,
+} from './administration.ts'
 import { limitOptions, limitOptionsHelp, limitsOf, limitTexts, noteOf } from './limit-options.ts'
 import { unknownBucket, withCatalog, withNewCatalog } from './open-catalog.ts'
 import { type ListedToken, withNewTokens, withTokens } from './token-administration.ts'
@@ -79,7 +84,7 @@ ${limitOptionsHelp}`,
     }
     await withNewTokens(context, bucket, async (tokens) => {
       const { id, token, bucket, isNewBucket, keys } = await tokens.create(request)
-      if (isNewBucket) report(newBucketReport(bucket, await tokens.bucketNames()))
+      if (isNewBucket) report(newBucketReport(bucket, await tokens.bucketNames(), connectionText(context)))
       report(
         `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}${limits === null ? '' : ` and the limits ${limitTexts(limits).join('; ')}`}. It is shown only now:`,
       )
@@ -189,7 +194,7 @@ const scopeNames = (lists: readonly string[] | undefined): readonly string[] | u
 const limitedManager = 'A token with limits cannot have the scope tokens:manage.'
 
 /** The name may be mistyped. */
-function newBucketReport(name: string, names: readonly string[]): string {
+function newBucketReport(name: string, names: readonly string[], connection: string): string {
   const similar = nearestName(
     name,
     names.filter((other) => other !== name),
@@ -197,7 +202,7 @@ function newBucketReport(name: string, names: readonly string[]): string {
   const created = `Created the bucket "${name}", because there was none of this name.`
   return similar === null
     ? created
-    : `${created} Did you mean "${similar}"? To remove the new one: mediabucket bucket delete ${name}`
+    : `${created} Did you mean "${similar}"? To remove the new one: mediabucket bucket delete ${name}${connection}`
 }
 
 function bucketMistake(bucket: string | undefined, isOptional: boolean): string | null {
@@ -255,7 +260,7 @@ Options:
       if (values.json) for (const token of listed) print(jsonLine(toJson(token, now)))
       else if (listed.length === 0)
         report(
-          `There are no tokens. Create one: mediabucket token create ${service ? '--service --scope buckets:manage' : '--bucket NAME'}`,
+          `There are no tokens. Create one: mediabucket token create ${service ? '--service --scope buckets:manage' : '--bucket NAME'}${connectionText(context)}`,
         )
       else {
         const rows = listed.map((token) => ({ ...token, state: state(token, now) }))

@@ -16,7 +16,12 @@ import {
   itemChangeKinds,
 } from '../../storage/catalog/items/item-changes.ts'
 import { refusalOfUrl } from '../../webhooks/webhook-operations.ts'
-import { type AdministrationContext, administrationCommand, isRemote } from './administration.ts'
+import {
+  type AdministrationContext,
+  administrationCommand,
+  connectionText,
+  isRemote,
+} from './administration.ts'
 import { type ListedWebhook, withWebhooks } from './webhook-administration.ts'
 
 const kindNames = Object.keys(itemChangeKinds).filter(isItemChangeKind)
@@ -144,7 +149,9 @@ Options:
       const listed = await webhooks.list()
       if (values.json) for (const webhook of listed) print(jsonLine(webhook))
       else if (listed.length === 0)
-        report('There are no webhooks. Create one: mediabucket webhook create --bucket NAME --to URL')
+        report(
+          `There are no webhooks. Create one: mediabucket webhook create --bucket NAME --to URL${connectionText(context)}`,
+        )
       else for (const line of table(webhookColumns, listed, { header: process.stdout.isTTY })) print(line)
     })
   },
@@ -262,7 +269,7 @@ ${bucketHelp}
       const { state = 'on' } = (await webhooks.list()).find((webhook) => webhook.id === id) ?? {}
       if (state !== 'on')
         context.report(
-          `The webhook is ${state}, and delivers nothing until: mediabucket webhook set ${id} --state on`,
+          `The webhook is ${state}, and delivers nothing until: mediabucket webhook set ${id} --state on${connectionText(context)}`,
         )
     })
   },
