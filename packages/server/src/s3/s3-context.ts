@@ -3,6 +3,7 @@ import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import type { Actor } from '../core/token-rules.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
+import type { MultipartOperations } from '../objects/multipart-operations.ts'
 import type { Objects } from '../objects/object-operations.ts'
 import type { Payload } from './authentication.ts'
 import type { ObjectResponder } from './object-response.ts'
@@ -14,6 +15,7 @@ import type { XmlContent } from './xml.ts'
 export interface S3Operations {
   readonly accessKeys: AccessKeys
   readonly objects: Objects
+  readonly multiparts: MultipartOperations
   readonly deleter: Pick<BucketDeleter, 'delete'>
 }
 

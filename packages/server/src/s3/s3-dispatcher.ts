@@ -14,6 +14,7 @@ import type { Authentication, Authenticator } from './authentication.ts'
 import { bucketHandlers, bucketReads } from './bucket-handlers.ts'
 import { copyHandlers } from './copy-handlers.ts'
 import { listHandlers } from './list-handlers.ts'
+import { multipartHandlers, multipartLists } from './multipart-handlers.ts'
 import { deleteObjects, objectHandlers } from './object-handlers.ts'
 import { type OperationName, operationOf, traitsOf, unsupportedPart } from './operations.ts'
 import { sendPublicObject } from './public-objects.ts'
@@ -23,8 +24,8 @@ import { knownError, S3Error, s3ErrorOf } from './s3-errors.ts'
 import { S3Request } from './s3-request.ts'
 import { xmlDocument, xmlHead, xmlOf } from './xml.ts'
 
-const ofBucket = { ...bucketReads, ...listHandlers, DeleteObjects: deleteObjects } as const
-const ofObject = { ...objectHandlers, ...copyHandlers } as const
+const ofBucket = { ...bucketReads, ...listHandlers, ...multipartLists, DeleteObjects: deleteObjects } as const
+const ofObject = { ...objectHandlers, ...copyHandlers, ...multipartHandlers } as const
 
 const isOneOf = <Name extends OperationName>(
   table: Readonly<Record<Name, unknown>>,

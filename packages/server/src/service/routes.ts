@@ -96,6 +96,7 @@ export function createApp(
         {
           accessKeys: operations.access.keys,
           objects: operations.objects,
+          multiparts: operations.multiparts,
           deleter: operations.buckets.deleter,
           ...operations.downloads,
         },

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto'
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  GetObjectAttributesCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  ListPartsCommand,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
+  UploadPartCopyCommand,
+} from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  clientOf,
+  errorCode,
+  makeServicePair,
+  type Pair,
+  type S3Server,
+  sendSigned,
+  startS3Server,
+} from '../harness/s3-door.ts'
+
+let started: S3Server
+let pair: Pair
+let client: S3Client
+const Bucket = 'parts'
+const partSize = 5 * 1024 * 1024
+
+beforeAll(async () => {
+  started = await startS3Server()
+  pair = await makeServicePair(started.server)
+  client = clientOf(started.endpoint, pair)
+  await client.send(new CreateBucketCommand({ Bucket }))
+})
+afterAll(async () => {
+  client.destroy()
+  await started.server[Symbol.asyncDispose]()
+})
+
+const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest()
+
+async function create(Key: string, more = {}): Promise<string> {
+  const { UploadId = '' } = await client.send(new CreateMultipartUploadCommand({ Bucket, Key, ...more }))
+  return UploadId
+}
+
+const putPart = (Key: string, UploadId: string, PartNumber: number, Body: Uint8Array, more = {}) =>
+  client.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body, ...more }))
+
+test.each(['CRC32', 'CRC32C', 'CRC64NVME', 'SHA256'] as const)(
+  'SP9 an upload in parts of a library is one object with the checksum %s',
+  async (ChecksumAlgorithm) => {
+    const Body = Buffer.alloc(2 * partSize + 1_000, ChecksumAlgorithm)
+    const Key = `library/${ChecksumAlgorithm}`
+    const upload = new Upload({
+      client,
+      params: { Bucket, Key, Body, ChecksumAlgorithm },
+      partSize,
+      queueSize: 2,
+    })
+    const { ETag } = await upload.done()
+    const parts = [
+      Body.subarray(0, partSize),
+      Body.subarray(partSize, 2 * partSize),
+      Body.subarray(2 * partSize),
+    ]
+    expect(ETag).toBe(`"${md5(Buffer.concat(parts.map(md5))).toString('hex')}-3"`)
+    const head = await client.send(new HeadObjectCommand({ Bucket, Key, ChecksumMode: 'ENABLED' }))
+    expect(head).toMatchObject({ ETag, ContentLength: Body.length })
+    expect(head[`Checksum${ChecksumAlgorithm}`]).toMatch(
+      ChecksumAlgorithm === 'CRC64NVME' ? /^[^-]+$/ : /-3$/,
+    )
+    const part = await client.send(new GetObjectCommand({ Bucket, Key, PartNumber: 3 }))
+    expect(part).toMatchObject({ PartsCount: 3, ContentLength: 1_000 })
+    expect(
+      Buffer.from((await part.Body?.transformToByteArray()) ?? []).equals(parts[2] ?? Buffer.alloc(0)),
+    ).toBe(true)
+    const { ObjectParts } = await client.send(
+      new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['ObjectParts'] }),
+    )
+    expect(ObjectParts).toMatchObject({ TotalPartsCount: 3 })
+  },
+)
+
+test('SP9 parts and uploads are listed, parts are replaced and copied, and a repeated completion gets the same result', async () => {
+  const Key = 'steps/a'
+  const UploadId = await create(Key, { Metadata: { one: '1' }, ContentType: 'text/plain' })
+  const first = Buffer.alloc(partSize, '1')
+  await putPart(Key, UploadId, 1, Buffer.alloc(partSize, 'x'))
+  const { ETag: one } = await putPart(Key, UploadId, 1, first)
+  await client.send(new PutObjectCommand({ Bucket, Key: 'source ü', Body: '0123456789' }))
+  const { CopyPartResult } = await client.send(
+    new UploadPartCopyCommand({
+      ...{ Bucket, Key, UploadId, PartNumber: 7 },
+      ...{ CopySource: encodeURIComponent(`${Bucket}/source ü`), CopySourceRange: 'bytes=2-4' },
+    }),
+  )
+  const listed = await client.send(new ListPartsCommand({ Bucket, Key, UploadId, MaxParts: 1 }))
+  expect(listed).toMatchObject({
+    IsTruncated: true,
+    NextPartNumberMarker: '1',
+    Parts: [{ PartNumber: 1, ETag: one, Size: partSize }],
+  })
+  const uploads = await client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: 'steps/' }))
+  expect(uploads.Uploads).toMatchObject([{ Key, UploadId }])
+  const grouped = await client.send(new ListMultipartUploadsCommand({ Bucket, Delimiter: '/' }))
+  expect(grouped.CommonPrefixes).toEqual([{ Prefix: 'steps/' }])
+  const Parts = [
+    { PartNumber: 1, ETag: one },
+    { PartNumber: 7, ETag: CopyPartResult?.ETag },
+  ]
+  const complete = () =>
+    client.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts } }))
+  const { ETag } = await complete()
+  expect((await complete()).ETag).toBe(ETag)
+  const object = await client.send(new GetObjectCommand({ Bucket, Key }))
+  expect(object).toMatchObject({
+    ContentType: 'text/plain',
+    ContentLength: partSize + 3,
+    Metadata: { one: '1' },
+  })
+  expect((await object.Body?.transformToString())?.slice(-4)).toBe('1234')
+})
+
+test('SP9 wrong parts, numbers and uploads get errors, and an aborted upload is gone', async () => {
+  const Key = 'wrong'
+  const UploadId = await create(Key)
+  const { ETag } = await putPart(Key, UploadId, 2, Buffer.from('small'))
+  const { ETag: other } = await putPart(Key, UploadId, 1, Buffer.from('smaller'))
+  const complete = (...Parts: { PartNumber: number; ETag: string | undefined }[]) =>
+    client.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts } }))
+  const cases = [
+    [
+      [
+        { PartNumber: 2, ETag },
+        { PartNumber: 1, ETag: other },
+      ],
+      'InvalidPartOrder',
+    ],
+    [
+      [
+        { PartNumber: 1, ETag: other },
+        { PartNumber: 2, ETag },
+      ],
+      'EntityTooSmall',
+    ],
+    [[{ PartNumber: 1, ETag }], 'InvalidPart'],
+    [[{ PartNumber: 3, ETag }], 'InvalidPart'],
+  ] as const
+  for (const [parts, name] of cases) await expect(complete(...parts), name).rejects.toMatchObject({ name })
+  const url = `${started.endpoint}/${Bucket}/${Key}`
+  const send = (method: string, query: string, body = 'x') =>
+    sendSigned(pair, `${url}?${query}`, { method, body })
+  expect(await errorCode(await send('PUT', `partNumber=0&uploadId=${UploadId}`))).toBe('400 InvalidArgument')
+  expect(await errorCode(await send('PUT', `partNumber=10001&uploadId=${UploadId}`))).toBe(
+    '400 InvalidArgument',
+  )
+  expect(await errorCode(await send('PUT', 'partNumber=1&uploadId=none'))).toBe('404 NoSuchUpload')
+  expect(await errorCode(await send('POST', `uploadId=${UploadId}`, '<x/>'))).toBe('400 MalformedXML')
+  expect(
+    await errorCode(await send('POST', `uploadId=${UploadId}`, '<!DOCTYPE x><CompleteMultipartUpload/>')),
+  ).toBe('400 MalformedXML')
+  const many = '<Part><PartNumber>1</PartNumber><ETag>a</ETag></Part>'.repeat(10_001)
+  expect(
+    await errorCode(
+      await send(
+        'POST',
+        `uploadId=${UploadId}`,
+        `<CompleteMultipartUpload>${many}</CompleteMultipartUpload>`,
+      ),
+    ),
+  ).toBe('400 MalformedXML')
+  await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }))
+  await expect(complete({ PartNumber: 2, ETag })).rejects.toMatchObject({ name: 'NoSuchUpload' })
+  await expect(client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }))).rejects.toMatchObject(
+    { name: 'NoSuchUpload' },
+  )
+  expect((await client.send(new ListObjectsV2Command({ Bucket, Prefix: Key }))).KeyCount).toBe(0)
+})
