@@ -102,7 +102,7 @@ const catalogImports: Readonly<Record<string, readonly string[]>> = {
   items: ['access', 'audit'],
   lists: ['items'],
   feed: ['items', 'audit'],
-  checks: ['feed', 'items', 'access', 'audit'],
+  checks: ['objects', 'feed', 'items', 'access', 'audit'],
   objects: ['access', 'audit', 'feed', 'items'],
   engines: ['objects', 'checks', 'feed', 'lists', 'items', 'access', 'audit'],
 }

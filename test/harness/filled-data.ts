@@ -94,6 +94,7 @@ export async function fill(server: TestServer) {
     VALUES ('${'4'.repeat(26)}', 1, ${bytes}, '{"metadata":{}}', 0, 'CRC32 COMPOSITE', 1, 9000000000000, '${limited.id}', null, null, null, null);
     INSERT INTO object_keys (bucket_id, key, item_id, etag, parts, public, headers, modified_at)
     VALUES (1, ${bytes}, '${ids[0]}', '${'7'.repeat(32)}-2', '[5,6]', 1, '{"metadata":{}}', 1);
+    INSERT INTO keyed_counts (bucket_id, slot, items) VALUES (1, 0, 1);
     INSERT INTO object_parts (upload_id, number, item_id, size, etag, checksum, stored_at)
     VALUES ('${'4'.repeat(26)}', 1, '${'5'.repeat(28)}', 7, '${'6'.repeat(32)}', 'AAAAAA==', 1);
     UPDATE buckets SET reserved_items = reserved_items + 1, reserved_bytes = reserved_bytes + 7 WHERE id = 1;

@@ -48,6 +48,7 @@ export const findingKinds = {
     cure: 'Run fsck --repair. Until then changes of their items fail.',
   },
   'bucket-labels-wrong': { title: 'Buckets with a wrong index of labels', cure: 'Run fsck --repair.' },
+  'bucket-keys-wrong': { title: 'Buckets with wrong numbers of items with keys', cure: 'Run fsck --repair.' },
   'bucket-usage-wrong': {
     title: 'Buckets whose usage by day does not add up to what they have',
     cure: 'Run fsck --repair. The usage of days whose values are damaged may stay too low.',

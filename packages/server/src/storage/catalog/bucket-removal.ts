@@ -194,7 +194,7 @@ function* endDeletion(id: BucketId, limit: number): Work<boolean> {
   }
   yield* write('DELETE FROM meta WHERE key = $1', deletionKey(id))
   yield* write(retirement, id)
-  for (const table of ['ranks', 'expired_counts'])
+  for (const table of ['ranks', 'expired_counts', 'keyed_counts'])
     yield* write(`DELETE FROM ${table} WHERE bucket_id IN ($1, -$1::int8)`, id)
   yield* write('DELETE FROM buckets WHERE id IN ($1, -$1::int8)', id)
   return true

@@ -371,6 +371,7 @@ const bucketInsertion = eachEngine(
 
 const tables = [
   'object_keys',
+  'keyed_counts',
   'webhook_deliveries',
   'webhooks',
   'keyed_requests',

@@ -16,6 +16,7 @@ import { describeMedia } from './media-contract.ts'
 import { describeMultiparts } from './multipart-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
 import { describeObjectKeys } from './object-key-contract.ts'
+import { describeObjectLists } from './object-list-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
 import { describeScans } from './scan-contract.ts'
@@ -57,6 +58,7 @@ export function describeThreads(engine: string, fresh: Fresh): void {
   describeUploads(engine, fresh)
   describeMultiparts(engine, fresh)
   describeObjectKeys(engine, fresh)
+  describeObjectLists(engine, fresh)
   describeIdempotency(engine, fresh)
   describeFeed(engine, fresh)
   describeHistory(engine, fresh)

@@ -4,6 +4,7 @@ import { resetCounts, wrongCounts } from '../items/expired-items.ts'
 import { correctNames, wrongNames } from '../items/item-names.ts'
 import { countWrongLabels, rebuildLabels } from '../items/labels.ts'
 import { isTrash, refreshExpiry } from '../items/trash.ts'
+import { correctKeyedCounts, wrongKeyedCounts } from '../objects/keyed-counts.ts'
 import type { BucketId } from '../records.ts'
 import {
   all,
@@ -32,6 +33,7 @@ export interface BucketFault {
     | 'ranks'
     | 'names'
     | 'labels'
+    | 'keys'
     | 'feed'
     | 'usage'
   /** A message with the stored value and that of the rows. */
@@ -239,7 +241,13 @@ export function* bucketFaults(id: BucketId, engine: EngineName): Query<BucketFau
   if (counted === null) return []
   const { bucket, faults } = counted
   const labels = yield* countWrongLabels(id)
-  return [...faults, ...nameFaults(bucket, yield* wrongNames(id)), ...labelFaults(bucket, labels)]
+  const keys = yield* wrongKeyedCounts(id)
+  return [
+    ...faults,
+    ...nameFaults(bucket, yield* wrongNames(id)),
+    ...labelFaults(bucket, labels),
+    ...keyFaults(bucket, keys),
+  ]
 }
 
 const nameFaults = (bucket: string, wrong: number): BucketFault[] =>
@@ -251,6 +259,11 @@ const labelFaults = (bucket: string, wrong: number): BucketFault[] =>
   wrong === 0
     ? []
     : [{ bucket, what: 'labels', detail: `${wrong} rows of the index do not match the labels of items` }]
+
+const keyFaults = (bucket: string, wrong: number): BucketFault[] =>
+  wrong === 0
+    ? []
+    : [{ bucket, what: 'keys', detail: `${wrong} numbers of items with keys do not match the keys` }]
 
 const bucketLock = { sqlite: null, postgres: 'SELECT FROM buckets WHERE id = $1 FOR UPDATE' }
 const raise = eachEngine((engine) => `UPDATE buckets SET revision = ${raisedRevision[engine]} WHERE id = $1`)
@@ -270,7 +283,9 @@ export function* correctBucket(id: BucketId, engine: EngineName): Work<BucketFau
   const labels = yield* countWrongLabels(id)
   if (labels > 0) yield* rebuildLabels(id)
   if (names + labels > 0) yield* write(raise, id)
-  return [...faults, ...nameFaults(bucket, names), ...labelFaults(bucket, labels)]
+  const keys = yield* wrongKeyedCounts(id)
+  if (keys > 0) yield* correctKeyedCounts(id)
+  return [...faults, ...nameFaults(bucket, names), ...labelFaults(bucket, labels), ...keyFaults(bucket, keys)]
 }
 
 function* correctCounters(

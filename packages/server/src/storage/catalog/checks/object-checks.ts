@@ -2,6 +2,7 @@ import { isObject, parseJson } from '../../../core/json.ts'
 import {
   bucket,
   bytes,
+  counter,
   flag,
   integer,
   isItemList,
@@ -50,6 +51,12 @@ export const objectChecks: Readonly<Record<string, TableCheck>> = {
         'EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND items.bucket_id = object_keys.bucket_id AND items.bucket_id > 0)',
     },
     dependsOn: 'item_id',
+  },
+  keyed_counts: {
+    key: ['bucket_id', 'slot'],
+    columns: { bucket_id: bucket, slot: integer(), items: counter },
+    references: { bucket_id: ofBucket('keyed_counts') },
+    dependsOn: 'bucket_id',
   },
   object_uploads: {
     key: ['id'],

@@ -29,6 +29,7 @@ import {
   type Work,
   write,
 } from '../statements.ts'
+import { countKey, takeKey } from './keyed-counts.ts'
 
 // The rows of `object_keys`: a key names one item of its bucket. The transaction in which an item leaves its bucket removes its key (the engines, where they
 // remove and move rows of items). Items without a key have one that is derived from their number (core/object-key-rules.ts), and no row.
@@ -183,7 +184,7 @@ export function* freeKey(
   if (bound !== null && !mayReplace) return { refused: 'replacement-forbidden' }
   if (bound !== null) return changed(yield* removeItems(bucketId, [bound.id], by, now))
   // The item that has it has expired, and is not removed yet.
-  yield* write('DELETE FROM object_keys WHERE bucket_id = $1 AND key = $2', bucketId, Buffer.from(key))
+  yield* takeKey(bucketId, Buffer.from(key))
   return changed({ tombstones: [] })
 }
 
@@ -200,6 +201,7 @@ export function* bindKey(
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
     ...[bucketId, Buffer.from(key), item.id, etag, parts, isPublic ? 1 : 0, headers, modifiedAt],
   )
+  yield* countKey(bucketId, item.id)
 }
 
 /**

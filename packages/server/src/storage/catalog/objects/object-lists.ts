@@ -3,6 +3,7 @@ import { itemRowColumns } from '../items/item-rows.ts'
 import { isLive } from '../items/items.ts'
 import type { BucketId } from '../records.ts'
 import { all, type Query } from '../statements.ts'
+import { keyedBlock, nextUnkeyedBlock } from './keyed-counts.ts'
 import { type KeyedItem, keyRows, listedColumns, readListed } from './object-keys.ts'
 
 // Lists of the keys of a bucket in the order of their bytes. Items without a key are in one range of it.
@@ -45,22 +46,23 @@ export function* listKeys(
   const start = startOf(selection)
   const end = endOf(prefix)
   const [itemsStart, itemsEnd] = [Buffer.from(itemsPrefix), endOf(itemsPrefix)]
-  // Keys before those of items, these, and the others.
+  // Keys before those of items, these, and the others. An entry may end in a later one.
   const ranges = [
-    { read: readKeys, from: start, to: isBefore(itemsStart, end) ? itemsStart : end },
-    {
-      read: readItems,
-      from: isBefore(start, itemsStart) ? itemsStart : start,
-      to: isBefore(itemsEnd, end) ? itemsEnd : end,
-    },
-    { read: readKeys, from: isBefore(start, itemsEnd) ? itemsEnd : start, to: end },
+    { read: readKeys, from: start, end: itemsStart },
+    { read: readItems, from: itemsStart, end: itemsEnd },
+    { read: readKeys, from: itemsEnd, end },
   ]
-  for (const { read, from, to } of ranges) {
-    let place = from
+  let place = start
+  for (const { read, from, end: rangeEnd } of ranges) {
+    if (isBefore(place, from)) place = from
+    const to = isBefore(rangeEnd, end) ? rangeEnd : end
+    // After an entry of many keys, another one is likely: one key is read. After keys, ever more are.
+    let step = delimiter === null ? limit : 1
     while (entries.length < limit && isBefore(place, to)) {
-      const wanted = delimiter === null ? limit - entries.length : Math.min(limit - entries.length, 8)
+      const wanted = Math.min(step, limit - entries.length)
       const found: readonly KeyedItem[] = yield* read(bucketId, { from: place, to, limit: wanted, now })
       let next: Buffer | null = null
+      step *= 4
       for (const keyed of found) {
         const bytes = Buffer.from(keyed.key)
         if (next !== null && isBefore(bytes, next)) continue
@@ -69,11 +71,11 @@ export function* listKeys(
         if (common === null) entries.push(keyed)
         else if (common !== after) entries.push({ prefix: common })
         next = common === null ? bytes : endOf(common)
+        if (common !== null) step = 1
         if (entries.length === limit) return entries
       }
-      if (next === null) break
-      if (found.length < wanted && !isBefore(next, to)) break
-      place = next
+      if (next !== null) place = next
+      if (found.length < wanted) break
     }
   }
   return entries
@@ -119,20 +121,28 @@ function* readItems(bucketId: BucketId, { from, to, limit, now }: KeyRange): Que
   const last = firstNumber(to)
   const found: KeyedItem[] = []
   while (found.length < limit) {
+    const block = yield* nextUnkeyedBlock(
+      bucketId,
+      Math.floor(seq / keyedBlock),
+      Math.floor(last / keyedBlock),
+    )
+    if (block === null) break
+    seq = Math.max(seq, block * keyedBlock)
+    const blockEnd = (block + 1) * keyedBlock - 1
     const rows = yield* all(
       (row) => ({ seq: Number(row[seqColumn]), keyed: readListed(row) }),
       `SELECT ${itemRowColumns}, NULL, NULL, NULL, NULL, NULL, NULL FROM items
         WHERE bucket_id = $1 AND seq >= $2 AND seq <= $3 AND ${isLive('$4')}
         AND NOT EXISTS (SELECT 1 FROM object_keys WHERE item_id = items.id) ORDER BY seq LIMIT $5`,
-      ...[bucketId, seq, last, now, limit],
+      ...[bucketId, seq, Math.min(last, blockEnd), now, limit],
     )
     for (const { keyed } of rows) {
       const key = Buffer.from(keyed.key)
       if (isBefore(from, key) && isBefore(key, to)) found.push(keyed)
     }
     const end = rows.at(-1)
-    if (end === undefined || rows.length < limit) break
-    seq = end.seq + 1
+    seq = end === undefined || rows.length < limit ? blockEnd + 1 : end.seq + 1
+    if (seq > last) break
   }
   return found.slice(0, limit)
 }

@@ -3,6 +3,7 @@ import { expiredQuery, stepFunction, uncountedQuery } from '../../buckets.ts'
 import { itemChangeKinds } from '../../items/item-changes.ts'
 import { isLive } from '../../items/items.ts'
 import { newItemIndexing } from '../../items/labels.ts'
+import { keyedBlock } from '../../objects/keyed-counts.ts'
 import { appendParts } from './item-arrays.ts'
 import { rankFunctions } from './postgres-ranks.ts'
 
@@ -100,6 +101,20 @@ LANGUAGE sql AS $$
     AND NOT EXISTS (SELECT FROM items WHERE items.bucket_id = _bucket AND seq >= slot * ${namesPerRow} AND seq < slot * ${namesPerRow} + ${namesPerRow})
 $$;
 
+-- Removes the keys of items that leave a bucket; the arrays have an element for each.
+CREATE FUNCTION remove_keys(_bucket int8, _ids text[], _seqs int8[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  WITH removed AS (
+    DELETE FROM object_keys WHERE item_id = ANY (_ids) RETURNING item_id
+  ), counted AS (
+    SELECT seq / ${keyedBlock} AS slot, count(*) AS items
+    FROM unnest(_ids, _seqs) AS item (id, seq) JOIN removed ON item_id = item.id GROUP BY 1
+  )
+  UPDATE keyed_counts SET items = keyed_counts.items - counted.items FROM counted
+  WHERE bucket_id = _bucket AND keyed_counts.slot = counted.slot;
+END $$;
+
 -- Completes the removal of items whose rows the transaction has deleted. A trash has no usage.
 CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _ids text[], _bytes int8, _contents int8[], _tombstones text[])
 RETURNS void
@@ -112,7 +127,7 @@ BEGIN
     removed_bytes = CASE WHEN id > 0 THEN removed_bytes + _bytes ELSE 0 END
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
   DELETE FROM contents WHERE id = ANY (_contents);
-  DELETE FROM object_keys WHERE item_id = ANY (_ids);
+  PERFORM remove_keys(_bucket, _ids, _seqs);
   INSERT INTO tombstones (id) SELECT unnest(_tombstones) ON CONFLICT DO NOTHING;
   PERFORM change_ranks(_bucket, _next, _seqs, -1);
   PERFORM clear_names(_bucket, _seqs);
@@ -144,7 +159,7 @@ BEGIN
   UPDATE items SET bucket_id = -_bucket, seq = _trash_next - cardinality(_seqs) + number - 1, home_seq = seq,
     deleted_at = _now, expires_at = least(_expiry, item_expires_at)
   FROM unnest(_found) WITH ORDINALITY AS found (found_id, number) WHERE items.id = found_id;
-  DELETE FROM object_keys AS keys WHERE keys.item_id = ANY (_found);
+  PERFORM remove_keys(_bucket, _found, _seqs);
   UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs),
     removed_items = removed_items + cardinality(_seqs)
   WHERE id = _bucket RETURNING next_seq INTO STRICT _next;

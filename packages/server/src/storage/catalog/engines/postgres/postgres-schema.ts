@@ -331,6 +331,15 @@ CREATE TABLE object_keys (
   PRIMARY KEY (bucket_id, key)
 );
 
+-- How many items of a block of 8,192 numbers have a key, so that lists of items without one pass by blocks in which all have one
+-- (catalog/objects/keyed-counts.ts).
+CREATE TABLE keyed_counts (
+  bucket_id int8 NOT NULL,
+  slot int8 NOT NULL,
+  items int8 NOT NULL,
+  PRIMARY KEY (bucket_id, slot)
+) WITH (fillfactor = 70);
+
 -- Objects that are uploaded in parts (catalog/objects/multipart-uploads.ts). item, etag and parts are those of the object that the upload has become, null
 -- before; the row then stays for a day. Each part is a blob of its own, whose id is item_id.
 CREATE TABLE object_uploads (

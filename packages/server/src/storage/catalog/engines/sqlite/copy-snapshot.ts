@@ -458,7 +458,7 @@ const notCopiedWhole: ReadonlySet<string> = new Set([
 ])
 
 /** Tables that `recountAll` writes. */
-const derived: ReadonlySet<string> = new Set(['ranks', 'item_names', 'expired_counts'])
+const derived: ReadonlySet<string> = new Set(['ranks', 'item_names', 'expired_counts', 'keyed_counts'])
 
 type Kind = 'table' | 'index'
 

@@ -14,6 +14,7 @@ import { newItemValues, storedValue } from '../../items/item-rows.ts'
 import { isLive } from '../../items/items.ts'
 import { indexRows, type LabelledRow, labelledRow, unindexRows } from '../../items/labels.ts'
 import { isTrash, refreshExpiry } from '../../items/trash.ts'
+import { keyedBlock } from '../../objects/keyed-counts.ts'
 import type { AddedItem, BucketId, ItemDetails, RemovedItems } from '../../records.ts'
 import { integer, integerOrNull, text } from '../../statements.ts'
 import { openUsageDay } from '../../usage.ts'
@@ -92,6 +93,15 @@ export function prepareInsertItem(
   }
 }
 
+/** Returns a function that removes the key of an item, if it has one, before the item leaves its bucket. */
+export function prepareRemoveKey(db: DatabaseSync): (bucketId: BucketId, id: string, seq: number) => void {
+  const remove = db.prepare('DELETE FROM object_keys WHERE item_id = ?')
+  const uncount = db.prepare('UPDATE keyed_counts SET items = items - 1 WHERE bucket_id = ? AND slot = ?')
+  return (bucketId, id, seq) => {
+    if (remove.run(id).changes === 1) uncount.run(bucketId, Math.floor(seq / keyedBlock))
+  }
+}
+
 export function prepareItemTable(
   db: DatabaseSync,
   ranks: Ranks,
@@ -108,7 +118,7 @@ export function prepareItemTable(
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?) ON CONFLICT DO NOTHING')
   const removeContent = db.prepare('DELETE FROM contents WHERE id = ?')
-  const removeKey = db.prepare('DELETE FROM object_keys WHERE item_id = ?')
+  const removeKey = prepareRemoveKey(db)
   const record = prepareRecordEvents(db)
   const run = createRun(db)
   const grow = db.prepare(`UPDATE buckets
@@ -142,7 +152,7 @@ export function prepareItemTable(
       const contentId = integerOrNull(row, 1)
       if (contentId !== null) removeContent.run(contentId)
       if (contentId === null || isPictured(text(row, 3))) tombstones.push(text(row, 2) as ItemId)
-      if (!isTrash(bucketId)) removeKey.run(text(row, 2))
+      if (!isTrash(bucketId)) removeKey(bucketId, text(row, 2), seq)
       labelled.push(...labelledRow(seq, row, 3))
       leaving.push({ seq, size: integer(row, 0), expiry: integerOrNull(row, 6) })
     }

@@ -11,7 +11,7 @@ import { type Output, type Write, type WriteKind, workOf } from '../../nouns.ts'
 import type { Bucket, BucketId } from '../../records.ts'
 import { type EngineSteps, integer, integerOrNull } from '../../statements.ts'
 import { openUsageDay } from '../../usage.ts'
-import { type ItemTable, type Names, prepareItemTable, prepareNames } from './item-table.ts'
+import { type ItemTable, type Names, prepareItemTable, prepareNames, prepareRemoveKey } from './item-table.ts'
 import { prepareRecordEvents } from './sqlite-audit-log.ts'
 import { all, createRun, one } from './sqlite-database.ts'
 import { prepareRanks, type Ranks } from './sqlite-ranks.ts'
@@ -74,7 +74,7 @@ function prepareTrash(
     WHERE id = ? AND bucket_id = ? AND expires_at > ?`)
   const moveOut = db.prepare(`UPDATE items SET bucket_id = ?1, seq = ?2, home_seq = seq, deleted_at = ?3,
     expires_at = min(?4, coalesce(item_expires_at, ?4)) WHERE bucket_id = ?5 AND seq = ?6`)
-  const removeKey = db.prepare('DELETE FROM object_keys WHERE item_id = ?')
+  const removeKey = prepareRemoveKey(db)
   const moveBack =
     db.prepare(`UPDATE items SET bucket_id = ?, seq = home_seq, home_seq = NULL, deleted_at = NULL,
     expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
@@ -135,7 +135,7 @@ function prepareTrash(
       const expiry = expiryOf(now, trashDays)
       for (const [index, seq] of seqs.entries())
         moveOut.run(trash, target.nextSeq + index, now, expiry, bucketId, seq)
-      for (const { id } of found) removeKey.run(id)
+      for (const { id, seq } of found) removeKey(bucketId, id, seq)
       ranks.remove(bucketId, home.nextSeq, seqs)
       names.clear(bucketId, seqs)
       ranks.add(trash, target.total, target.nextSeq, seqs.length)
