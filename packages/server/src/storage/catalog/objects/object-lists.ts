@@ -19,7 +19,7 @@ export interface KeySelection {
 }
 
 /** An item, or a text with which the keys of several begin. */
-export type KeyEntry = KeyedItem | { readonly prefix: string }
+type KeyEntry = KeyedItem | { readonly prefix: string }
 
 /** No byte of UTF-8, and greater than all of them. */
 const afterAll = Buffer.of(0xff)
