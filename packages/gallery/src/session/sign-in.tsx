@@ -91,7 +91,7 @@ export function SignIn({
             autocomplete="current-password"
             autocapitalize="none"
             spellcheck={false}
-            placeholder="mbkt_…"
+            placeholder="mbk…"
             aria-describedby="sign-in-about sign-in-message"
             aria-invalid={state.failed}
           />
