@@ -113,6 +113,8 @@ interface BucketRequest {
   readonly settings: Partial<BucketSettings>
   /** The first token of the bucket; null for none. */
   readonly token: TokenRequest | null
+  /** The token of the request, which must be valid until the first token of the bucket is stored. */
+  readonly grantor?: TokenId
 }
 
 /** The idempotency key of a request, and what it depends on. */
@@ -136,7 +138,7 @@ export async function createBucket(
     Catalog,
     'createNewBucket' | 'findListedBucket' | 'findToken' | 'signingKeys' | 'addSigningKey'
   >,
-  { name, settings, token }: BucketRequest,
+  { name, settings, token, ...granting }: BucketRequest,
   key: RequestKey | null,
   now: number,
   by: Actor,
@@ -148,7 +150,7 @@ export async function createBucket(
   const secret = secretOf(nonce)
   const created = await catalog.createNewBucket(
     {
-      ...{ name, settings, createdAt: now },
+      ...{ name, settings, createdAt: now, ...granting },
       token: token && { ...token, ...secret.row },
       creation: key && {
         key: sha256(JSON.stringify([key.tokenId, key.key])),

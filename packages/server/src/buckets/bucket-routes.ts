@@ -108,7 +108,7 @@ async function postBucket(
   const now = Date.now()
   const created = await createBucket(
     catalog,
-    readNewBucket(body, now),
+    { ...readNewBucket(body, now), grantor: caller.tokenId },
     key === null
       ? null
       : {

@@ -1,9 +1,9 @@
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/token-rules.ts'
-import { type GrantedToken, insertToken } from './access/tokens.ts'
+import { type GrantedToken, insertToken, requireGrantor } from './access/tokens.ts'
 import { insertBucket } from './buckets.ts'
 import { auditedWritesOf } from './declarations.ts'
-import type { BucketId, BucketSettings } from './records.ts'
+import type { BucketId, BucketSettings, TokenId } from './records.ts'
 import { bucketIdOf, bytes, first, type Query, type Work } from './statements.ts'
 
 /** A request with an idempotency key that creates a bucket. All have 32 bytes. */
@@ -23,6 +23,8 @@ interface NewBucket {
   readonly createdAt: number
   /** Its first token; null for none. */
   readonly token: GrantedToken | null
+  /** The service token that grants it, which must still be valid then. */
+  readonly grantor?: TokenId
   /** Null for a request without a key. */
   readonly creation: BucketCreation | null
 }
@@ -35,10 +37,10 @@ interface CreatedBucket {
 
 /**
  * Creates a bucket, with its first token. A request with a key does so once: later ones get the same bucket, as long as it exists. Null if another
- * bucket has this name. Throws Fault `idempotency-key-reused` if the fingerprint differs.
+ * bucket has this name. Throws Fault `idempotency-key-reused` if the fingerprint differs, and `token-revoked` if the grantor is not valid any more.
  */
 export function* createNewBucket(
-  { name, settings, createdAt, token, creation }: NewBucket,
+  { name, settings, createdAt, token, grantor, creation }: NewBucket,
   by?: Actor,
 ): Work<CreatedBucket | null> {
   const repeated = creation === null ? null : yield* findCreated(creation)
@@ -50,6 +52,7 @@ export function* createNewBucket(
   const id = yield* insertBucket(name, settings, createdAt, stored, by)
   // A request with the same key may have created it since the check.
   if (id === null) return creation === null ? null : yield* findCreated(creation)
+  if (token !== null && grantor !== undefined) yield* requireGrantor(id, grantor, createdAt)
   if (token !== null) yield* insertToken(id, token, by)
   return { id, nonce: creation?.nonce ?? null }
 }

@@ -78,6 +78,21 @@ export function describeServiceTokens(engine: string, fresh: Fresh): void {
       await expect(granting('late')).rejects.toMatchObject({ code: 'token-revoked' })
     })
 
+    test('BK4, T6 a token that was revoked since its request creates no bucket with a token', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      await catalog.addServiceToken(newServiceToken('s'))
+      const create = (name: string) =>
+        other.createNewBucket({
+          ...{ name, settings: {}, createdAt: 2, token: newToken(name), creation: null },
+          grantor: 's' as TokenId,
+        })
+      expect(await create('valid')).not.toBeNull()
+      await catalog.revokeToken('s' as TokenId, 1)
+      await expect(create('late')).rejects.toMatchObject({ code: 'token-revoked' })
+      expect(await catalog.findBucketNamed('late')).toBeNull()
+      expect(await catalog.findGrant(hashOf('late'))).toBeNull()
+    })
+
     test('ST4 it is listed, used, replaced and revoked as other tokens', async () => {
       const { catalog, other } = await openTwo(fresh)
       const a = await newBucket(catalog, 'a')

@@ -385,8 +385,8 @@ export function* touchToken(id: TokenId, at: number): Work<undefined> {
   yield* write('UPDATE tokens SET last_used_at = $1 WHERE id = $2', at, id)
 }
 
-/** The lock makes a revocation at the same time wait for the new token. */
-function* requireGrantor(bucketId: BucketId, grantor: TokenId, now: number): Work<void> {
+/** Throws Fault `token-revoked`. The lock makes a revocation at the same time wait for the new token. */
+export function* requireGrantor(bucketId: BucketId, grantor: TokenId, now: number): Work<void> {
   const grant = yield* first(
     (row) => (row[0] === null ? 'service' : 'bucket'),
     `SELECT bucket_id FROM tokens WHERE id = $1 AND coalesce(bucket_id = $2, true) AND revoked_at IS NULL
