@@ -20,10 +20,7 @@ async function onOneDay<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** What a function does in a new service, and the usage of its first bucket after a restart, which wrote what was in memory. */
-const usageOf = (
-  settings: Readonly<Record<string, string>>,
-  act: (server: TestServer) => Promise<void>,
-) =>
+const usageOf = (settings: Readonly<Record<string, string>>, act: (server: TestServer) => Promise<void>) =>
   onOneDay(async () => {
     await using directory = await temporaryDirectory()
     await using server = await startServer(settings, directory.path)
