@@ -22,7 +22,6 @@ import type { ValueOf } from '../http/openapi/schemas.ts'
 import type * as schemas from '../http/openapi/token-schemas.ts'
 import type { UsageCounter } from '../http/usage-log.ts'
 import type {
-  GrantedToken,
   NewServiceToken,
   NewToken,
   NewTokenSecret,
