@@ -57,6 +57,8 @@ export interface Signing {
   readonly time?: number
   readonly payloadHash?: string
   readonly scope?: string
+  /** How the client signs characters of headers that are not ASCII. */
+  readonly encoding?: 'latin1' | 'utf8'
   /** Headers that are sent but not signed. */
   readonly unsigned?: Readonly<Record<string, string>>
 }
@@ -84,6 +86,7 @@ export function signHeaders(pair: Pair, url: string, signing: Signing = {}) {
     { method, path: pathname, query, rawHeaders, payloadHash },
     { scope, signedHeaders },
     time,
+    signing.encoding,
   )
   const signature = signWith(key, text)
   const authorization = `AWS4-HMAC-SHA256 Credential=${pair.accessKeyId}/${scope}, SignedHeaders=${signedHeaders.join(';')}, Signature=${signature}`

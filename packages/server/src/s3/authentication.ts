@@ -37,7 +37,7 @@ export interface Authentication {
 }
 
 /** The payload of a request without a signature. */
-export const plainPayload: Payload = { sha256: null, isChunked: false, hasTrailer: false, signatures: null }
+const plainPayload: Payload = { sha256: null, isChunked: false, hasTrailer: false, signatures: null }
 
 /** Milliseconds by which the clock of a client may differ. */
 const maxSkew = 900_000
@@ -134,9 +134,14 @@ export class Authenticator {
     requireSignedHeaders(request, signature)
     const { path, query } = request.target
     const { method = '', rawHeaders } = request.request
-    const text = stringToSign({ method, path, query, rawHeaders, payloadHash }, signature, time)
+    const signed = { method, path, query, rawHeaders, payloadHash }
+    const texts = [stringToSign(signed, signature, time)]
+    if (rawHeaders.some((text) => /[\x80-\xff]/.test(text)))
+      texts.push(stringToSign(signed, signature, time, 'utf8'))
     const { grant, secret } = await this.#matching(request, signature.accessKeyId, (secret) =>
-      areEqualSecretly(signWith(this.#keyOf(secret, signature.scope), text), signature.signature),
+      texts.some((text) =>
+        areEqualSecretly(signWith(this.#keyOf(secret, signature.scope), text), signature.signature),
+      ),
     )
     const chunkSignatures = () =>
       new ChunkSignatures(this.#keyOf(secret, signature.scope), time, signature.scope, signature.signature)

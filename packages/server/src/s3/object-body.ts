@@ -39,7 +39,7 @@ interface StatedChecksum {
  * The checksum of a header, or the one that the trailer will have; null if the client states none. As in S3, one in a signed URL is ignored:
  * clients that sign a URL do not have the body, and state the checksum of an empty one. Throws S3Error `InvalidRequest`.
  */
-export function statedChecksum(request: S3Request): StatedChecksum | null {
+function statedChecksum(request: S3Request): StatedChecksum | null {
   const stated = checksumAlgorithms.flatMap((algorithm) => {
     const name = checksumHeader(algorithm)
     const value = request.request.headers[name] === undefined ? undefined : request.header(name)

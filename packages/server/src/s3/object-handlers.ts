@@ -32,7 +32,7 @@ export const objectHandlers: S3Handlers<
 }
 
 /** Throws S3Error `NoSuchKey`. */
-export async function requireObject(
+async function requireObject(
   { operations: { objects } }: S3Context,
   { caller, key }: Pick<ObjectCall, 'caller' | 'key'>,
 ): Promise<StoredObject<Item>> {
@@ -63,7 +63,7 @@ export function readConditions({ request: { headers } }: S3Request): ObjectCondi
 const tagOf = (header: string): string => (quoted(header) ?? '').trim().replace(/^"(.*)"$/, '$1')
 
 /** The headers of a response about a stored object. */
-export function storedHead({ etag, headers: { checksum } }: Pick<StoredObject, 'etag' | 'headers'>) {
+function storedHead({ etag, headers: { checksum } }: Pick<StoredObject, 'etag' | 'headers'>) {
   return {
     etag: `"${etag}"`,
     ...(checksum && {
@@ -99,7 +99,7 @@ async function putObject({ http, operations }: S3Context, call: ObjectCall) {
 }
 
 /** The bytes of a small body, which take less work when they are read at once; a stream of all others. */
-export async function bytesOf(
+async function bytesOf(
   { readBody, readWholeBody, settings }: S3Context['http'],
   request: S3Request,
   body: ObjectBody,

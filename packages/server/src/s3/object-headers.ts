@@ -28,7 +28,7 @@ const maxMetadata = 2_048
 const maxHeaders = 4_096
 
 /** What HTTP allows in a value; Node has Latin-1 characters for the bytes of others. */
-export const isHeaderValue = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
+const isHeaderValue = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
 
 /**
  * The headers and the metadata of a new object. Metadata are stored with the bytes that were sent, so that each client receives its own encoding

@@ -7,7 +7,7 @@ import type { MultipartOperations } from '../objects/multipart-operations.ts'
 import type { Objects } from '../objects/object-operations.ts'
 import type { Payload } from './authentication.ts'
 import type { ObjectResponder } from './object-response.ts'
-import type { OperationName } from './operations.ts'
+import type { OperationName } from './s3-operations.ts'
 import type { S3Request } from './s3-request.ts'
 import type { XmlContent } from './xml.ts'
 
@@ -54,7 +54,7 @@ export interface S3Reply {
 }
 
 /** Null if the handler has sent the response. */
-export type S3Handler<Call> = (context: S3Context, call: Call) => Promise<S3Reply | null>
+type S3Handler<Call> = (context: S3Context, call: Call) => Promise<S3Reply | null>
 
 /** Handlers by the names of their operations. */
 export type S3Handlers<Call, Name extends OperationName> = Readonly<Record<Name, S3Handler<Call>>>

@@ -2,7 +2,7 @@ import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 
 // Signature Version 4 of AWS: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
 
-export const algorithm = 'AWS4-HMAC-SHA256'
+const algorithm = 'AWS4-HMAC-SHA256'
 
 /** What a request says of its signature. */
 export interface SignatureV4 {
@@ -94,11 +94,15 @@ export interface SignedRequest {
 /** The parameter that has the signature, which does not sign itself. */
 export const signatureParameter = 'X-Amz-Signature'
 
-/** `time` is that of the request, `20261129T064500Z`. */
+/**
+ * `time` is that of the request, `20261129T064500Z`. Node has Latin-1 characters for the bytes of headers. Some clients send such characters as they are, and
+ * sign them as UTF-8.
+ */
 export function stringToSign(
   request: SignedRequest,
   { scope, signedHeaders }: Pick<SignatureV4, 'scope' | 'signedHeaders'>,
   time: string,
+  encoding: 'latin1' | 'utf8' = 'latin1',
 ): string {
   const { method, path, query, rawHeaders, payloadHash } = request
   const values = new Map<string, string>()
@@ -111,8 +115,7 @@ export function stringToSign(
   let canonical = `${method}\n${canonicalPath(path)}\n${canonicalQuery(query, signatureParameter)}\n`
   for (const name of signedHeaders) canonical += `${name}:${values.get(name) ?? ''}\n`
   canonical += `\n${signedHeaders.join(';')}\n${payloadHash}`
-  // Node has Latin-1 characters for the bytes of headers.
-  const digest = createHash('sha256').update(canonical, 'latin1').digest('hex')
+  const digest = createHash('sha256').update(canonical, encoding).digest('hex')
   return `${algorithm}\n${time}\n${scope}\n${digest}`
 }
 

@@ -19,7 +19,7 @@ const writes = (kind: RequestKind) => ({ on: 'bucket', scope: 'media:write', kin
 const deletes = { on: 'bucket', scope: 'media:delete', kind: 'other', changes: true } as const
 
 /** The operations of the S3 protocol that the service implements (docs/interface.md SP4). */
-export const operations = {
+const operations = {
   ListBuckets: inService(null, false),
   CreateBucket: inService('buckets:manage', true),
   DeleteBucket: inService('buckets:manage', true),
