@@ -2,9 +2,9 @@ import { itemDigits, itemsPrefix } from '../../../core/object-key-rules.ts'
 import { itemRowColumns } from '../items/item-rows.ts'
 import { isLive } from '../items/items.ts'
 import type { BucketId } from '../records.ts'
-import { all, type Query } from '../statements.ts'
+import { all, integer, type Query } from '../statements.ts'
 import { keyedBlock, nextUnkeyedBlock } from './keyed-counts.ts'
-import { type KeyedItem, keyRows, listedColumns, readListed } from './object-keys.ts'
+import { type KeyedItem, keyRows, keyTextOf, listedColumns, readListed } from './object-keys.ts'
 
 // Lists of the keys of a bucket in the order of their bytes. Items without a key are in one range of it.
 
@@ -41,7 +41,8 @@ export function* listKeys(
   selection: KeySelection,
   now = Date.now(),
 ): Query<readonly KeyEntry[]> {
-  const { prefix, delimiter, after, limit } = selection
+  const { prefix, after, limit } = selection
+  const delimiter = selection.delimiter || null
   const entries: KeyEntry[] = []
   const start = startOf(selection)
   const end = endOf(prefix)
@@ -58,6 +59,14 @@ export function* listKeys(
     const to = isBefore(rangeEnd, end) ? rangeEnd : end
     // After an entry of many keys, another one is likely: one key is read. After keys, ever more are.
     let step = delimiter === null ? limit : 1
+    if (delimiter !== null && read === readKeys && isBefore(place, to)) {
+      const wanted = limit + 1 - entries.length
+      const found = yield* readEntries(bucketId, { from: place, to, limit: wanted, now }, prefix, delimiter)
+      for (const entry of found) if (!('prefix' in entry) || entry.prefix !== after) entries.push(entry)
+      if (entries.length >= limit) return entries.slice(0, limit)
+      const last = found.at(-1)
+      if (last !== undefined) place = 'item' in last ? Buffer.from(last.key) : endOf(last.prefix)
+    }
     while (entries.length < limit && isBefore(place, to)) {
       const wanted = Math.min(step, limit - entries.length)
       const found: readonly KeyedItem[] = yield* read(bucketId, { from: place, to, limit: wanted, now })
@@ -114,6 +123,28 @@ const readKeys = (bucketId: BucketId, { from, to, limit, now }: KeyRange): Query
       JOIN items ON items.id = keyed.item_id AND ${isLive('$4')} ORDER BY object_key LIMIT $5`,
     ...[bucketId, from, to, now, limit],
   )
+
+/** Of PostgreSQL, which reads all entries in one round trip. SQLite has none: the loop of its caller reads them. */
+const readEntries = (
+  bucketId: BucketId,
+  { from, to, limit, now }: KeyRange,
+  prefix: string,
+  delimiter: string,
+): Query<KeyEntry[]> =>
+  all(
+    (row) => (integer(row, 0) === 1 ? { prefix: keyTextOf(row, 1) } : readListed(row.slice(2))),
+    entryRows,
+    ...[bucketId, Buffer.byteLength(prefix), Buffer.from(delimiter), from, to, limit, now],
+  )
+
+const entryRows = {
+  sqlite: null,
+  postgres: `SELECT is_prefix, entry, ${listedColumns}
+    FROM list_entries($1, $2::int4, $3, $4, $5, $6::int4, $7) WITH ORDINALITY AS listed (entry, is_prefix, number)
+    LEFT JOIN (SELECT bucket_id AS keyed_bucket, item_id, key AS object_key, etag, parts, public AS is_public, headers, modified_at FROM object_keys) AS keyed
+      ON keyed_bucket = $1 AND object_key = entry AND is_prefix = 0
+    LEFT JOIN items ON items.id = keyed.item_id ORDER BY number`,
+}
 
 /** Items without a key whose derived keys are in a range. */
 function* readItems(bucketId: BucketId, { from, to, limit, now }: KeyRange): Query<KeyedItem[]> {
