@@ -19,6 +19,7 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -536,4 +537,31 @@ test('SP11 everybody reads public objects of a bucket that allows them, also sma
   expect((await fetch(url)).status).toBe(200)
   await started.server.command('bucket', 'set', Bucket, '--public-keys', 'off')
   expect(await errorCode(await fetch(url))).toBe('403 AccessDenied')
+})
+
+test('SP2 a signed URL reads or stores what it names, until it expires', async () => {
+  const Bucket = await newBucket()
+  await put(Bucket, 'a b', 'text')
+  const get = new GetObjectCommand({ Bucket, Key: 'a b', ResponseContentType: 'text/html' })
+  const url = await getSignedUrl(client, get, { expiresIn: 604_800 })
+  const response = await fetch(url)
+  expect([await response.text(), response.headers.get('content-disposition')]).toEqual(['text', 'attachment'])
+  for (const changed of [
+    url.replace('a%20b', 'a%20c'),
+    url.replace('text%2Fhtml', 'text%2Fxml'),
+    `${url}&acl`,
+  ])
+    expect(await errorCode(await fetch(changed)), changed).toBe('403 SignatureDoesNotMatch')
+  expect(await errorCode(await fetch(url, { method: 'PUT', body: 'x' }))).toBe('403 SignatureDoesNotMatch')
+  expect(await errorCode(await fetch(url.replace('=604800', '=604801')))).toBe('403 AccessDenied')
+  const old = { expiresIn: 60, signingDate: new Date(Date.now() - 61_000) }
+  expect(await errorCode(await fetch(await getSignedUrl(client, get, old)))).toBe('403 AccessDenied')
+  const early = { expiresIn: 60, signingDate: new Date(Date.now() + 16 * 60_000) }
+  expect(await errorCode(await fetch(await getSignedUrl(client, get, early)))).toBe('403 AccessDenied')
+  const store = new PutObjectCommand({ Bucket, Key: 'c', Metadata: { one: '1' } })
+  const stored = await fetch(await getSignedUrl(client, store), { method: 'PUT', body: 'new' })
+  expect(stored.status).toBe(200)
+  expect((await client.send(new HeadObjectCommand({ Bucket, Key: 'c' }))).Metadata).toMatchObject({
+    one: '1',
+  })
 })
