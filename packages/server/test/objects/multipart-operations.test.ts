@@ -1,0 +1,296 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { basename } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { newChecksum } from '../../src/core/checksums.ts'
+import { service } from '../../src/core/token-rules.ts'
+import { openBytesOperation } from '../../src/downloads/bytes-cache.ts'
+import { deleteBlobs } from '../../src/items/blob-deletion.ts'
+import { removeExpiredMultiparts } from '../../src/objects/multipart-expiry.ts'
+import {
+  type MultipartParts,
+  multipartOperations,
+  type PartSource,
+} from '../../src/objects/multipart-operations.ts'
+import { objectOperations, type StoredObject } from '../../src/objects/object-operations.ts'
+import type { ChecksumAlgorithm, ObjectCaller } from '../../src/objects/object-types.ts'
+import { storeOperations } from '../../src/uploads/commit.ts'
+import { chunksOf } from '../storage/blobs/blob-contract.ts'
+import { temporaryData } from '../uploads/temporary-media.ts'
+
+const partSize = 5 * 1024 ** 2
+const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex')
+
+const source = (bytes: Uint8Array): PartSource => ({
+  body: chunksOf(bytes, 1_000_000),
+  size: bytes.byteLength,
+  finish: () => ({ etag: md5(bytes), checksum: crc(bytes) }),
+})
+
+const checksumState = (algorithm: ChecksumAlgorithm) => {
+  const state = newChecksum(algorithm)
+  return {
+    update: (bytes: Uint8Array) => state.update(bytes),
+    digest: () => state.digest().toString('base64'),
+  }
+}
+
+function crc(bytes: Uint8Array): string {
+  const state = checksumState('CRC32')
+  state.update(bytes)
+  return state.digest()
+}
+
+/** Data with a bucket, and the operations of two processes on them. */
+async function openData() {
+  const data = await temporaryData()
+  const deletions: Promise<unknown>[] = []
+  onTestFinished(async () => {
+    await Promise.all(deletions)
+    await data[Symbol.asyncDispose]()
+  })
+  const { catalog, blobs } = data
+  const bucketId = await data.bucket('b')
+  const deleteLater: MultipartParts['deleteLater'] = (ids) => {
+    deletions.push(
+      deleteBlobs(
+        {
+          ...{ catalog, blobs, isBackupRunning: () => false },
+          onDeletionFailure(_, error) {
+            throw error
+          },
+        },
+        ids,
+      ),
+    )
+  }
+  let time = 1_790_000_000_000
+  const parts = { ...data, openBytes: openBytesOperation({ catalog, blobs }), deleteLater, maxFileSize: 1e9 }
+  const operationsOf = () => {
+    const uploading = { ...parts, expiry: 1_000, now: () => time }
+    return multipartOperations({ ...uploading, ...storeOperations(uploading) })
+  }
+  const stores = storeOperations({ ...parts, now: Date.now })
+  const caller: ObjectCaller = {
+    ...{ bucketId, tokenId: 'tok_000000000000' as ObjectCaller['tokenId'], actor: service },
+    scopes: new Set(['media:read', 'media:write', 'media:delete'] as const),
+    ...{
+      expiresAt: null,
+      revokedAt: null,
+      lastUsedAt: null,
+      subject: null,
+      revision: 0,
+      expired: 0,
+      total: 0,
+    },
+    ...{ isPrivate: false, nextExpiry: null, itemDays: null, limits: null, fileLimits: null },
+    ...{ signsPages: false, removesMetadata: false, publicKeys: false },
+  }
+  return {
+    ...{ data, catalog, caller, bucketId },
+    first: operationsOf(),
+    second: operationsOf(),
+    objects: objectOperations({ ...parts, storeFile: stores.storeFile, now: Date.now }),
+    advance: (by: number) => {
+      time += by
+    },
+    sweep: () => removeExpiredMultiparts({ catalog, deleteLater, now: () => time }),
+    async bytesOf({ item }: StoredObject) {
+      const stored = await catalog.item(item.id)
+      if (stored === null) throw new Error('the item is missing')
+      const blob = await parts.openBytes(stored)
+      return Buffer.concat(await blob.stream(0, item.size - 1).toArray())
+    },
+    /** Ids of blobs that are stored, when deletions have ended. */
+    async stored() {
+      await Promise.all(deletions.splice(0))
+      return (await data.disk.stored()).map((path) => basename(path))
+    },
+  }
+}
+
+type Opened = Awaited<ReturnType<typeof openData>>
+
+const key = 'films/sea.mp4'
+const object = { headers: { metadata: { a: 'b' } }, isPublic: true, checksum: null }
+
+async function uploadParts(
+  { first, caller }: Opened,
+  sizes: readonly number[],
+  options: Parameters<Opened['first']['create']>[2] = object,
+) {
+  const id = await first.create(caller, key, options)
+  const upload = await first.find(caller, key, id)
+  const bytes = sizes.map((size) => randomBytes(size))
+  const stored = await Promise.all(
+    bytes.map((some, index) => first.putPart(caller, upload, index + 1, source(some))),
+  )
+  return {
+    id,
+    upload,
+    bytes,
+    complete: {
+      parts: stored.map(({ number, etag }) => ({ number, etag })),
+      conditions: {},
+      newChecksum: checksumState,
+    },
+  }
+}
+
+describe('uploads in parts', () => {
+  test('MU8 an object consists of the named parts in order, and the others are deleted', async () => {
+    const opened = await openData()
+    const { first, caller, catalog, bucketId, objects } = opened
+    const { id, upload, bytes, complete } = await uploadParts(opened, [partSize, partSize + 1, 7])
+    await first.putPart(caller, upload, 9, source(randomBytes(3)))
+    const done = await first.complete(caller, key, id, complete)
+    expect((await opened.bytesOf(done)).equals(Buffer.concat(bytes))).toBe(true)
+    const etag = `${createHash('md5')
+      .update(Buffer.from(bytes.map(md5).join(''), 'hex'))
+      .digest('hex')}-3`
+    expect(done).toMatchObject({ key, etag, parts: [partSize, partSize + 1, 7], isPublic: true })
+    expect(await objects.findObject(bucketId, key)).toMatchObject({ etag, headers: { metadata: { a: 'b' } } })
+    expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, reservedItems: 0, reservedBytes: 0 })
+    await expect(first.find(caller, key, id)).rejects.toMatchObject({ code: 'upload-unknown' })
+    await expect(first.abort(caller, key, id)).rejects.toMatchObject({ code: 'upload-unknown' })
+    expect(await opened.stored()).toEqual([done.item.id])
+  })
+
+  test('MU8 wrong lists of parts are refused, and the upload stays', async () => {
+    const opened = await openData()
+    const { first, caller } = opened
+    const { id, complete } = await uploadParts(opened, [partSize - 1, 5])
+    const [one, two] = complete.parts
+    if (!one || !two) throw new Error('no parts')
+    const refusals = [
+      [[], 'part-invalid'],
+      [[two, one], 'part-order'],
+      [[one, one], 'part-order'],
+      [[one, { ...two, etag: one.etag }], 'part-invalid'],
+      [[{ ...one, number: 3 }], 'part-invalid'],
+      [[one, two], 'part-too-small'],
+      [[{ ...one, etag: 'x' }], 'part-invalid'],
+    ] as const
+    for (const [parts, code] of refusals)
+      await expect(first.complete(caller, key, id, { ...complete, parts })).rejects.toMatchObject({ code })
+    const wrongSize = { ...complete, parts: [one], expected: { size: 1 } }
+    await expect(first.complete(caller, key, id, wrongSize)).rejects.toMatchObject({ code: 'part-invalid' })
+    expect((await first.complete(caller, key, id, { ...complete, parts: [one] })).parts).toEqual([
+      partSize - 1,
+    ])
+  })
+
+  test('MU8 the checksum of an object is that of its bytes, or that of the checksums of its parts', async () => {
+    const opened = await openData()
+    const { first, caller } = opened
+    for (const type of ['FULL_OBJECT', 'COMPOSITE'] as const) {
+      const checksum = { algorithm: 'CRC32', type } as const
+      const { id, bytes, complete } = await uploadParts(opened, [partSize, 9], { ...object, checksum })
+      const value =
+        type === 'FULL_OBJECT'
+          ? crc(Buffer.concat(bytes))
+          : `${crc(Buffer.concat(bytes.map((some) => Buffer.from(crc(some), 'base64'))))}-2`
+      const wrong = { ...complete, expected: { checksum: 'AAAAAA==' } }
+      await expect(first.complete(caller, key, id, wrong)).rejects.toMatchObject({
+        code: 'checksum-mismatch',
+      })
+      const done = await first.complete(caller, key, id, { ...complete, expected: { checksum: value } })
+      expect(done.headers.checksum).toEqual({ ...checksum, value })
+    }
+  })
+
+  test('MU9 a repeated completion returns the same object for a day, also if it was deleted since', async () => {
+    const opened = await openData()
+    const { first, second, caller, objects } = opened
+    const { id, complete } = await uploadParts(opened, [5])
+    const done = await first.complete(caller, key, id, complete)
+    await objects.deleteObject(caller, key)
+    for (const one of [first, second]) {
+      const again = await one.complete(caller, key, id, complete)
+      expect(again).toMatchObject({ etag: done.etag, parts: [5], item: { id: done.item.id } })
+    }
+    const [part] = complete.parts
+    const others = { ...complete, parts: [{ number: 1, etag: part?.etag.replaceAll(/./g, '0') ?? '' }] }
+    await expect(first.complete(caller, key, id, others)).rejects.toMatchObject({ code: 'upload-unknown' })
+    opened.advance(86_400_001)
+    await expect(first.complete(caller, key, id, complete)).rejects.toMatchObject({ code: 'upload-unknown' })
+    expect(await opened.sweep()).toBe(1)
+    expect(await opened.stored()).toEqual([])
+  })
+
+  test('MU9 of completions, aborts and parts at the same time in two processes, one wins', async () => {
+    for (let round = 0; round < 6; round++) {
+      const opened = await openData()
+      const { first, second, caller, catalog, bucketId, objects } = opened
+      const { id, upload, bytes, complete } = await uploadParts(opened, [partSize, 11])
+      const again = bytes[1] ?? Buffer.alloc(0)
+      const [one, other, aborted] = await Promise.allSettled([
+        first.complete(caller, key, id, complete),
+        second.complete(caller, key, id, complete),
+        round % 3 === 0 ? first.abort(caller, key, id) : Promise.reject(new Error('not tried')),
+        second.putPart(caller, upload, 2, source(round % 2 === 0 ? again : randomBytes(11))),
+      ])
+      const found = await objects.findObject(bucketId, key)
+      if (found === null) {
+        // Aborted, or a part was replaced by another one.
+        expect([one.status, other.status]).toEqual(['rejected', 'rejected'])
+      } else {
+        expect(aborted.status).toBe('rejected')
+        expect((await opened.bytesOf(found)).equals(Buffer.concat(bytes))).toBe(true)
+        for (const result of [one, other])
+          if (result.status === 'fulfilled') expect(result.value.item.id).toBe(found.item.id)
+      }
+      const rest = await catalog.findMultipart(bucketId, id)
+      const isOpen = rest !== null && rest.completed === null
+      expect(await catalog.bucket(bucketId)).toMatchObject({
+        items: found === null ? 0 : 1,
+        reservedItems: isOpen ? 1 : 0,
+      })
+      const parts = isOpen ? (await catalog.listParts(upload.id, 0, 9)).map(({ itemId }) => itemId) : []
+      expect((await opened.stored()).toSorted()).toEqual(
+        [...parts, ...(found ? [found.item.id] : [])].toSorted(),
+      )
+    }
+  })
+
+  test('MU1 a part whose bytes are refused at their end, or fail, leaves nothing', async () => {
+    const opened = await openData()
+    const { first, caller } = opened
+    const id = await first.create(caller, key, object)
+    const upload = await first.find(caller, key, id)
+    const failing = {
+      ...source(randomBytes(9)),
+      finish() {
+        throw new RangeError('wrong')
+      },
+    }
+    await expect(first.putPart(caller, upload, 1, failing)).rejects.toThrow('wrong')
+    for (const number of [0, 10_001, 1.5, Number.NaN])
+      await expect(first.putPart(caller, upload, number, source(randomBytes(9)))).rejects.toMatchObject({
+        code: 'part-number-invalid',
+      })
+    await first.abort(caller, key, id)
+    await expect(first.putPart(caller, upload, 1, source(randomBytes(9)))).rejects.toMatchObject({
+      code: 'upload-unknown',
+    })
+    expect(await opened.stored()).toEqual([])
+  })
+
+  test('MU10 a range of an object becomes a part', async () => {
+    const opened = await openData()
+    const { first, caller, bucketId } = opened
+    const { id, bytes, complete } = await uploadParts(opened, [partSize + 10])
+    const copied = await first.complete(caller, key, id, complete)
+    const copyId = await first.create(caller, 'copy', object)
+    const upload = await first.find(caller, 'copy', copyId)
+    const from = (range: { start: number; end: number } | null, number = 1) =>
+      first.copyPart(caller, upload, number, { bucketId, object: copied, range }, checksumState)
+    await expect(from({ start: 5, end: partSize + 10 })).rejects.toMatchObject({ code: 'range-invalid' })
+    const parts = [await from(null), await from({ start: 3, end: 5 }, 2)]
+    const done = await first.complete(caller, 'copy', copyId, {
+      ...complete,
+      parts: parts.map(({ number, etag }) => ({ number, etag })),
+    })
+    const [whole = Buffer.alloc(0)] = bytes
+    expect((await opened.bytesOf(done)).equals(Buffer.concat([whole, whole.subarray(3, 6)]))).toBe(true)
+  })
+})
