@@ -272,7 +272,7 @@ test('SP4 what is not implemented gets 501 with its name, and nothing is accepte
     ['GET', `${bucket}?policy`, {}, 'GetBucketPolicy'],
     ['PUT', `${bucket}?lifecycle`, {}, 'PutBucketLifecycleConfiguration'],
     ['PUT', `${bucket}?versioning`, {}, 'PutBucketVersioning'],
-    ['GET', `${bucket}/a?tagging`, {}, 'GetObjectTagging'],
+    ['PUT', `${bucket}/a?tagging`, {}, 'PutObjectTagging'],
     ['GET', `${bucket}/a?versionId=abc`, {}, 'GetObject with versionId'],
     ['PUT', `${bucket}/a`, { 'x-amz-server-side-encryption': 'AES256' }, 'x-amz-server-side-encryption'],
     ['PUT', `${bucket}/a`, { 'x-amz-tagging': 'a=b' }, 'x-amz-tagging'],

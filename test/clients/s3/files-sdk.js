@@ -44,7 +44,7 @@ await files.upload('big.bin', new Blob([big]), { multipart: { partSize: 5 * 1024
 same(await bytesOf(await files.download('big.bin')), big)
 assert.deepEqual([await files.exists(key), await files.exists('nothing')], [true, false])
 if (process.env.OLD_GATEWAY !== '1') {
-  await refuses('Conflict', files.upload(key, 'other', { condition: { type: 'create-only' } }))
+  await refuses('Conflict', files.upload(key, 'other', { condition: { type: 'create' } }))
 }
 await files.copy(key, 'copied.txt')
 await files.move('copied.txt', 'moved.txt')

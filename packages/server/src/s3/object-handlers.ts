@@ -20,6 +20,7 @@ export const objectHandlers: S3Handlers<
   | 'DeleteObject'
   | 'GetObjectAttributes'
   | 'GetObjectAcl'
+  | 'GetObjectTagging'
   | 'PutObjectAcl'
 > = {
   GetObject: getObject,
@@ -28,6 +29,7 @@ export const objectHandlers: S3Handlers<
   DeleteObject: deleteObject,
   GetObjectAttributes: getAttributes,
   GetObjectAcl: getAcl,
+  GetObjectTagging: getTagging,
   PutObjectAcl: putAcl,
 }
 
@@ -219,6 +221,12 @@ function partsOf(request: S3Request, parts: readonly number[]) {
 
 async function getAcl(context: S3Context, call: ObjectCall) {
   return { status: 200, xml: aclDocument(await requireObject(context, call)) } as const
+}
+
+/** Objects have no tags. The aws command line asks for those of each large object that it copies. */
+async function getTagging(context: S3Context, call: ObjectCall) {
+  await requireObject(context, call)
+  return { status: 200, xml: ['Tagging', { TagSet: '' }] } as const
 }
 
 async function putAcl(context: S3Context, call: ObjectCall) {
