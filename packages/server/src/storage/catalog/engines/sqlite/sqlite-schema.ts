@@ -328,13 +328,9 @@ CREATE TABLE object_keys (
   PRIMARY KEY (bucket_id, key)
 ) STRICT, WITHOUT ROWID;
 
--- How many items of a block of 8,192 numbers have a key, so that lists of items without one pass by blocks in which all have one
--- (catalog/objects/keyed-counts.ts).
+-- Items with a key in each block of 8,192 numbers, so that lists pass by blocks in which all have one (catalog/objects/keyed-counts.ts).
 CREATE TABLE keyed_counts (
-  bucket_id INTEGER NOT NULL,
-  slot INTEGER NOT NULL,
-  items INTEGER NOT NULL,
-  PRIMARY KEY (bucket_id, slot)
+  bucket_id INTEGER NOT NULL, slot INTEGER NOT NULL, items INTEGER NOT NULL, PRIMARY KEY (bucket_id, slot)
 ) STRICT, WITHOUT ROWID;
 
 -- Objects that are uploaded in parts (catalog/objects/multipart-uploads.ts). item, etag and parts are those of the object that the upload has become, null
