@@ -264,7 +264,7 @@ function* requireOwnId(id: ItemId): Work<void> {
 }
 
 /** A part of which an object is made, as the caller has read it. */
-export type ChosenPart = Pick<StoredPart, 'number' | 'size' | 'etag'>
+type ChosenPart = Pick<StoredPart, 'number' | 'size' | 'etag'>
 
 /**
  * What became of an upload that was to be completed: the object, with the ids of blobs to be deleted, which have tombstones; the object that it had become
