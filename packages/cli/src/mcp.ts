@@ -31,13 +31,13 @@ Options:
     const { bucket, scopes } = await context.client.whoami({ signal: context.interrupted })
     const granted = new Set(scopes)
     const ended = Promise.withResolvers<void>()
-    const { close } = serveStdio(() => createServer(context, { bucket, granted, canWrite }), {
+    const connection = serveStdio(() => createServer(context, { bucket, granted, canWrite }), {
       onerror: (error) => context.report(`mediabucket: ${error.message}`),
     })
     process.stdin.once('end', ended.resolve).once('close', ended.resolve)
     context.interrupted.addEventListener('abort', () => ended.resolve(), { once: true })
     await ended.promise
-    await close()
+    await connection.close()
   },
 })
 

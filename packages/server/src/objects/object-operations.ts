@@ -39,12 +39,12 @@ export interface ObjectConditions {
 }
 
 /** What is known of an object when its last byte has arrived. */
-export interface FinishedObject {
+interface FinishedObject {
   readonly etag: string
   readonly headers: ObjectHeaders
 }
 
-export interface NewObject {
+interface NewObject {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
   /** Bytes; null if unknown. */
   readonly size: number | null
@@ -55,7 +55,7 @@ export interface NewObject {
   readonly finish: () => FinishedObject
 }
 
-export interface ObjectSelection {
+interface ObjectSelection {
   readonly prefix: string
   readonly delimiter: string | null
   readonly after: string | null
@@ -72,7 +72,7 @@ export interface ObjectList {
 }
 
 /** A copy: new headers instead of those of the source, unless null. */
-export interface CopyOptions {
+interface CopyOptions {
   readonly headers: ObjectHeaders | null
   readonly isPublic: boolean
   readonly conditions: ObjectConditions
@@ -158,7 +158,7 @@ function parseParts(json: string): readonly number[] {
 const isNumbers = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((size) => typeof size === 'number')
 
-export const storedObjectOf = <Found extends ItemDetails>({
+const storedObjectOf = <Found extends ItemDetails>({
   key,
   item,
   details,

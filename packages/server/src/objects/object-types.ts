@@ -9,7 +9,7 @@ export interface ObjectCaller extends Grant {
 export type ChecksumAlgorithm = 'CRC32' | 'CRC32C' | 'CRC64NVME' | 'SHA1' | 'SHA256'
 export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
 
-export interface ObjectChecksum {
+interface ObjectChecksum {
   readonly algorithm: ChecksumAlgorithm
   /** Base64; of the type COMPOSITE with a dash and the number of parts. */
   readonly value: string
