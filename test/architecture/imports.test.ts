@@ -127,14 +127,14 @@ test('the folders of the catalog import one way', () => {
 test('every export of a noun of the catalog is an operation or is imported', () => {
   const catalog = `${src}storage/catalog/`
   const nouns = importsOf(`${catalog}nouns.ts`).own.filter((path) =>
-    /^export const (reads|changes)\b/m.test(read(path)),
+    /^export const (reads|writes)\b/m.test(read(path)),
   )
   expect(nouns.length).toBeGreaterThan(10)
   const others = ['packages/server/', 'test/', 'bench/'].flatMap(filesBelow)
   const texts = new Map(others.map((path) => [path, read(path)]))
   const unused = nouns.flatMap((noun) => {
     const text = read(noun)
-    const tables = text.slice(text.search(/^export const (reads|changes)\b/m))
+    const tables = text.slice(text.search(/^export const (reads|writes)\b/m))
     const isUsed = (name: string) =>
       tables.includes(name) ||
       [...texts].some(([path, other]) => path !== noun && new RegExp(`\\b${name}\\b`).test(other))
