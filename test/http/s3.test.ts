@@ -565,3 +565,16 @@ test('SP2 a signed URL reads or stores what it names, until it expires', async (
     one: '1',
   })
 })
+
+test('O3 no line of the log has a key, in a path or in a URL that is signed', async () => {
+  const Bucket = await newBucket()
+  await put(Bucket, 'payroll/anna secret.txt', 'x')
+  await textOf(Bucket, 'payroll/anna secret.txt')
+  await expect(textOf(Bucket, 'payroll/unknown secret')).rejects.toMatchObject({ name: 'NoSuchKey' })
+  const url = await getSignedUrl(client, new GetObjectCommand({ Bucket, Key: 'payroll/anna secret.txt' }))
+  expect((await fetch(url)).status).toBe(200)
+  await client.send(new ListObjectsV2Command({ Bucket, Prefix: 'payroll/anna secret' }))
+  const lines = () => started.server.log().filter(({ path }) => path === `/${Bucket}/*`)
+  await expect.poll(() => lines().length).toBe(4)
+  expect(JSON.stringify(started.server.log())).not.toMatch(/payroll|secret|Signature=/)
+})

@@ -10,7 +10,12 @@ import type { RequestKind } from './usage-log.ts'
 export type RequestLogger = (
   request: IncomingMessage,
   response: ServerResponse,
-  about: Pick<RequestIds, 'id' | 'trace'> & { readonly route: string; readonly kind: RequestKind },
+  about: Pick<RequestIds, 'id' | 'trace'> & {
+    readonly route: string
+    readonly kind: RequestKind
+    /** What is logged as the path, if that of the request has the name of a file. */
+    readonly path?: string
+  },
 ) => RequestLine
 
 /** Where the lines of requests are written. */
@@ -52,7 +57,7 @@ export function createRequestLogger(
   /** A secret value of the data directory. */
   salt: string,
 ): RequestLogger {
-  return (request, response, { id, trace, route, kind }) => {
+  return (request, response, { id, trace, route, kind, path: shownPath }) => {
     const startedAt = performance.now()
     const observer = metrics.responseObserver(request.method ?? '', route)
     const line = emptyLine(kind)
@@ -70,7 +75,7 @@ export function createRequestLogger(
       const { method = '', url = '', headers, socket } = request
       const fingerprint = line.refused === undefined ? undefined : tokenFingerprint(line.refused, salt)
       const bytes = socket.bytesWritten - bytesBefore
-      const path = loggedPath(url)
+      const path = shownPath ?? loggedPath(url)
       const userAgent = loggedAgent(headers['user-agent'])
       const msg = response.writableFinished ? 'completed' : 'aborted'
       lines.write(

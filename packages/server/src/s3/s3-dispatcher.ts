@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { KeyGrant } from '../access/key-access.ts'
 import { actorOf, completed, completedForReads } from '../access/token-operations.ts'
 import { errorCode, Fault } from '../core/faults.ts'
+import { isBucketName } from '../core/names.ts'
 import { requireScope } from '../core/token-rules.ts'
 import type { Caller, VerifiedGrant } from '../http/authorizer.ts'
 import { discardBody, discardUnreadBody, hasBody } from '../http/bodies.ts'
@@ -71,7 +72,10 @@ export class S3Dispatcher {
     const operation = 'error' in found ? null : found.operation
     const name = operation !== null && 'name' in operation ? operation.name : null
     const kind = name === null ? 'other' : traitsOf(name).kind
-    const line = logRequest(request, response, { id, trace, route: `s3:${name ?? 'unknown'}`, kind })
+    const line = logRequest(request, response, {
+      ...{ id, trace, kind, route: `s3:${name ?? 'unknown'}` },
+      path: loggedPathOf(found.target),
+    })
     if (hasBody(request)) discardUnreadBody(request, response)
     if (fault !== null || stopping.aborted || isForProbe(request.socket)) response.shouldKeepAlive = false
     const exchange = { id, request, response, line }
@@ -189,6 +193,12 @@ export class S3Dispatcher {
 /** The document of an error. */
 export const errorDocument = (Code: string, Message: string, Resource: string, RequestId: string): string =>
   `${xmlHead}${xmlOf({ Error: { Code, Message, Resource, RequestId } })}`
+
+/** The path of a request without its key, which is the name of a file (docs/interface.md O3). */
+const loggedPathOf = ({ bucket, key }: RequestTarget): string => {
+  const ofBucket = bucket === null ? '/' : `/${isBucketName(bucket) ? bucket : '*'}`
+  return key === null ? ofBucket : `${ofBucket}/*`
+}
 
 const nowhere: RequestTarget = {
   path: '/',
