@@ -241,6 +241,7 @@ test('Q3, US9 a client returns the usage and the quotas of its bucket', async ()
     trash_bytes: 0,
     private: false,
     signed_pages: false,
+    public_keys: false,
     remove_metadata: false,
     keep_taken_at: true,
     item_days: null,

@@ -26,6 +26,7 @@ const Bucket = Type.Object(
     trash_bytes: Type.Integer(),
     private: Type.Boolean(),
     signed_pages: Type.Boolean(),
+    public_keys: Type.Boolean(),
     remove_metadata: Type.Boolean(),
     keep_taken_at: Type.Boolean(),
     max_file_size: CountOrNull,
@@ -188,6 +189,7 @@ describe('Q3 the bucket', () => {
       ...{
         private: false,
         signed_pages: false,
+        public_keys: false,
         remove_metadata: false,
         keep_taken_at: true,
         item_days: null,

@@ -114,6 +114,8 @@ test('O7 every setting is read from its variable, in its unit', () => {
   expect(config).toEqual({
     host: '0.0.0.0',
     port: 8081,
+    s3Port: 8082,
+    s3Host: 's3.example.org',
     workers: 4,
     baseUrl: 'https://media.example.org/box',
     mediaBaseUrl: 'https://files.example.org',

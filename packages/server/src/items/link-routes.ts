@@ -115,7 +115,7 @@ function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }: LinkLi
   if (!hasVariant)
     faults.push({
       parameter: 'variant',
-      detail: `One of: ${variantNames.join(', ')}; ${allVariants} for the file with all sizes; or null.`,
+      detail: `One of: ${[...variantNames, allVariants].join(', ')}; or null.`,
       accepted: [...variantNames, allVariants],
     })
   if (!hasDownload) faults.push({ parameter: 'download', detail: 'true or false.' })
