@@ -323,7 +323,8 @@ test('G37 the list of files has the button Ask for files, also on phones and in 
   const { page } = guest
   await guest.signIn(own.token)
   const dialog = page.getByRole('dialog')
-  // By keyboard, in the empty bucket.
+  // By keyboard, in the empty bucket, once the page knows that it is empty.
+  await page.getByText(strings.listing.empty, { exact: true }).waitFor()
   await guest.button(strings.listing.ask).press('Enter')
   await dialog.getByLabel(links.title).waitFor()
   await page.keyboard.press('Escape')
