@@ -254,7 +254,7 @@ class CompleteChecksum {
   }
 }
 
-/** The bytes of the parts, one after the other. Throws Fault `upload-unknown` and ObjectFault `part-invalid` if one was removed meanwhile. */
+/** The bytes of the parts, in their order. Throws Fault `upload-unknown` if the upload was removed, and ObjectFault `part-invalid` if a part was. */
 async function* bytesOf(
   parts: Pick<CompletionParts, 'catalog' | 'blobs'>,
   upload: OpenMultipart,

@@ -1,3 +1,4 @@
+import type { ChecksumAlgorithm } from '../core/checksums.ts'
 import type { Actor } from '../core/token-rules.ts'
 import type { Grant } from '../storage/catalog/records.ts'
 
@@ -6,7 +7,6 @@ export interface ObjectCaller extends Grant {
   readonly actor: Actor
 }
 
-export type ChecksumAlgorithm = 'CRC32' | 'CRC32C' | 'CRC64NVME' | 'SHA1' | 'SHA256'
 export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
 
 interface ObjectChecksum {

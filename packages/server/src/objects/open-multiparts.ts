@@ -1,9 +1,10 @@
+import type { ChecksumAlgorithm } from '../core/checksums.ts'
 import { Fault } from '../core/faults.ts'
 import { isUploadId } from '../core/ids.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Multipart } from '../storage/catalog/objects/multipart-uploads.ts'
 import { parseHeaders } from './object-operations.ts'
-import type { ChecksumAlgorithm, ChecksumType, ObjectCaller, ObjectHeaders } from './object-types.ts'
+import type { ChecksumType, ObjectCaller, ObjectHeaders } from './object-types.ts'
 
 /** The checksum that an upload in parts will have. */
 export interface MultipartChecksum {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { basename } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { ChecksumAlgorithm } from '../../src/core/checksums.ts'
 import { newChecksum } from '../../src/core/checksums.ts'
 import { service } from '../../src/core/token-rules.ts'
 import { openBytesOperation } from '../../src/downloads/bytes-cache.ts'
@@ -12,7 +13,7 @@ import {
   type PartSource,
 } from '../../src/objects/multipart-operations.ts'
 import { objectOperations, type StoredObject } from '../../src/objects/object-operations.ts'
-import type { ChecksumAlgorithm, ObjectCaller } from '../../src/objects/object-types.ts'
+import type { ObjectCaller } from '../../src/objects/object-types.ts'
 import { storeOperations } from '../../src/uploads/commit.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
 import { temporaryData } from '../uploads/temporary-media.ts'
