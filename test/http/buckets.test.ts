@@ -263,6 +263,28 @@ test('BK7 with If-Match, of concurrent changes one is made, and no change is los
   await expectProblem(absent, 404, 'bucket-unknown')
 })
 
+test('BK10 with If-Match, a bucket whose settings somebody else has changed is not deleted', async () => {
+  const { name } = await createdBucket({})
+  const path = `/api/buckets/${name}`
+  const read = (await manage(path)).headers.get('etag') ?? ''
+  const remove = (ifMatch: string) => manage(path, { method: 'DELETE', headers: { 'if-match': ifMatch } })
+  await sendJson('PATCH', path, { trash_days: 3 })
+  await expectProblem(await remove(read), 412, 'precondition-failed')
+  const now = (await manage(path)).headers.get('etag') ?? ''
+  // The change and the deletion were made for the same state: one of them is done.
+  const [changed, removed] = await Promise.all([
+    sendJson('PATCH', path, { trash_days: 5 }, { 'if-match': now }),
+    remove(now),
+  ])
+  expect([
+    [200, 412],
+    [404, 204],
+    [412, 204],
+  ]).toContainEqual([changed.status, removed.status])
+  if (removed.status === 412) expect((await remove('*')).status).toBe(204)
+  await expectProblem(await remove('*'), 404, 'bucket-unknown')
+})
+
 test('BK8 members that are left out stay as they are, and null removes a limit', async () => {
   const { name } = await createdBucket({ max_items: 5, max_bytes: 9, item_days: 2 })
   const patch = async (body: object) => {

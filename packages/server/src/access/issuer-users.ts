@@ -6,12 +6,13 @@ import { bucketNameFor } from '../core/bucket-settings.ts'
 import { Fault } from '../core/faults.ts'
 import { type Claims, type IssuerSettings, readClaim, scopesOfClaim } from '../core/issuer.ts'
 import { resolvesWithin } from '../core/tasks.ts'
+import { newUserId } from '../core/token-ids.ts'
 import { type Scope, service } from '../core/token-rules.ts'
 import type { VerifiedGrant } from '../http/authorizer.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Grant, TokenId } from '../storage/catalog/records.ts'
 import { clientMetadata, IssuerKeys } from './issuer-keys.ts'
-import { newUserId, type RemoveExpired, recordUseOperation, removeExpiredOf } from './token-operations.ts'
+import { type RemoveExpired, recordUseOperation, removeExpiredOf } from './token-operations.ts'
 
 /** One line of the log for each reason and minute, so that refused tokens do not fill it. Milliseconds. */
 const refusalInterval = 60_000

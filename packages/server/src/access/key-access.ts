@@ -1,4 +1,5 @@
 import { TokenFault } from '../core/faults.ts'
+import { isTokenId, isUserId } from '../core/token-ids.ts'
 import type { ServiceScope } from '../core/token-rules.ts'
 import type { VerifiedGrant } from '../http/authorizer.ts'
 import type { TokenGrant } from '../storage/catalog/access/service-tokens.ts'
@@ -26,7 +27,7 @@ export interface KeyGrant {
 export type AccessKeys = ReturnType<typeof accessKeyOperations>
 
 /** Users of an issuer have no token of this service, and so no keys. */
-const isKeyId = (text: string): text is TokenId => /^(?:tok|svc)_[0-9a-z]{12}$/.test(text)
+const isKeyId = (text: string): text is TokenId => isTokenId(text) && !isUserId(text)
 
 /** Finds access keys of the S3 protocol: the ids of tokens (docs/interface.md SP1). */
 export function accessKeyOperations(parts: {

@@ -1,7 +1,7 @@
 import { bucketDeleted, Fault, TokenFault, tokenExpired, tokenRevoked } from '../core/faults.ts'
-import { randomBase32 } from '../core/ids.ts'
 import type { TokenListQuery } from '../core/queries.ts'
 import { leftOf, limitsObject } from '../core/quotas.ts'
+import { isTokenId, isUserId, newServiceTokenId, newTokenId } from '../core/token-ids.ts'
 import {
   type Actor,
   hashToken,
@@ -102,18 +102,6 @@ export async function createdToken(
 
 const timeOrNull = (time: number | null): string | null =>
   time === null ? null : new Date(time).toISOString()
-
-const newTokenId = (): TokenId => `tok_${randomBase32(12)}` as TokenId
-
-/** Of a service token. */
-const newServiceTokenId = (): TokenId => `svc_${randomBase32(12)}` as TokenId
-
-/** For the row of a user of the issuer, which is among the tokens. */
-export const newUserId = (): TokenId => `usr_${randomBase32(12)}` as TokenId
-
-const isTokenId = (text: string): text is TokenId => /^(?:tok|usr)_[0-9a-z]{12}$/.test(text)
-
-export const isUserId = (id: TokenId): boolean => id.startsWith('usr_')
 
 /** A new token with its id. Only the hash of the token is stored (docs/interface.md A8). */
 interface GeneratedToken {

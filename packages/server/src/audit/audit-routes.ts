@@ -1,6 +1,7 @@
 import { isItemId } from '../core/ids.ts'
 import { createParameterReader, oneOf, readCursor, readLimit, timeShape } from '../core/queries.ts'
 import { parseTimestamp } from '../core/times.ts'
+import { isTokenId } from '../core/token-ids.ts'
 import { requireScope } from '../core/token-rules.ts'
 import type { HttpContext } from '../http/context.ts'
 import { createSerializer } from '../http/dispatcher.ts'
@@ -51,9 +52,6 @@ async function listEvents(
   return listReply(noStore, list.texts, { next_cursor: next, has_more: isFull || batch.hasMore })
 }
 
-/** Of a token of a bucket, of a user of the issuer, or of the service. */
-const isAnyTokenId = (text: string): boolean => /^(?:tok|usr|svc)_[0-9a-z]{12}$/.test(text)
-
 const actionAccepts = oneOf(Object.keys(auditActions))
 
 /** The query of `GET /api/audit`. Throws Fault `parameter-malformed`. */
@@ -71,7 +69,7 @@ function parseEventListQuery(
     bucket: read<string | null>('bucket', null, 'the name of one bucket', anyText),
     target: read<string | null>('item', null, 'the id of one item', (text) => (isItemId(text) ? text : null)),
     tokenId: read<string | null>('token', null, 'the id of one token', (text) =>
-      isAnyTokenId(text) ? text : null,
+      isTokenId(text) ? text : null,
     ),
     action: read<AuditAction | null>('action', null, actionAccepts, (text) =>
       isAuditAction(text) ? text : null,

@@ -40,7 +40,7 @@ export const newDeletionOwner = (): string => randomBase32(12)
 
 /**
  * Deletes the bucket for everybody; what it held is left to BucketRemoval of this owner. `has-items` if it has items, also in its trash, and they
- * are not to be deleted. Null if there is no such bucket.
+ * are not to be deleted. Null if there is no such bucket. Throws Fault `precondition-failed` if settingsTag of the bucket is not `expected`, where that is given.
  */
 export const deleteBucket = (
   { catalog, now }: Pick<RemovalParts, 'catalog' | 'now'>,
@@ -48,8 +48,9 @@ export const deleteBucket = (
   deletesItems: boolean,
   owner: string,
   by?: Actor,
+  expected: string | null = null,
 ): Promise<BucketId | 'has-items' | null> =>
-  catalog.deleteBucket(name, deletesItems, now(), { owner, lifetime: leaseTime }, by)
+  catalog.deleteBucket(name, deletesItems, now(), { owner, lifetime: leaseTime }, by, expected)
 
 /** The removal of what a deleted bucket held, by one process. Rows are removed before their bytes, as for a single item. */
 export class BucketRemoval {
@@ -115,8 +116,13 @@ export class BucketDeleter {
   }
 
   /** As deleteBucket (docs/interface.md BK10). */
-  async delete(name: string, deletesItems: boolean, by: Actor): Promise<BucketId | 'has-items' | null> {
-    const deleted = await deleteBucket(this.#parts, name, deletesItems, this.#owner, by)
+  async delete(
+    name: string,
+    deletesItems: boolean,
+    by: Actor,
+    expected: string | null,
+  ): Promise<BucketId | 'has-items' | null> {
+    const deleted = await deleteBucket(this.#parts, name, deletesItems, this.#owner, by, expected)
     // Rejects only if the list of deleted buckets cannot be read; the sweep reports that.
     if (typeof deleted === 'number') this.removeDeleted().catch(() => undefined)
     return deleted

@@ -169,38 +169,53 @@ export async function createBucket(
   }
 }
 
+/** Whether a request is meant for a bucket with this entity tag; null for every bucket. */
+type TagCondition = ((etag: string) => boolean) | null
+
+/** The settingsTag of the bucket, which the catalog compares again when it writes; null if the request is meant for every one. */
+async function expectedTag(
+  catalog: Pick<Catalog, 'findListedBucket'>,
+  name: string,
+  isExpected: TagCondition,
+): Promise<string | null> {
+  if (isExpected === null) return null
+  const bucket = await catalog.findListedBucket(name)
+  if (bucket === null) throw bucketUnknown(name)
+  if (!isExpected(etagOf(bucket))) throw settingsChanged()
+  return settingsTag(bucket.id, bucket)
+}
+
 /**
- * Changes settings of a bucket (docs/interface.md BK7), if `isExpected` accepts its entity tag; null accepts all. Throws Fault `bucket-unknown` and
+ * Changes settings of a bucket (docs/interface.md BK7), if `isExpected` accepts its entity tag. Throws Fault `bucket-unknown` and
  * `precondition-failed`.
  */
 export async function setBucket(
   catalog: Pick<Catalog, 'setBucket' | 'findListedBucket' | 'signingKeys' | 'addSigningKey'>,
   name: string,
   settings: Partial<BucketSettings>,
-  isExpected: ((etag: string) => boolean) | null,
+  isExpected: TagCondition,
   now: number,
   by: Actor,
 ): Promise<DescribedBucket> {
-  let expected: string | null = null
-  if (isExpected !== null) {
-    const bucket = await catalog.findListedBucket(name)
-    if (bucket === null) throw bucketUnknown(name)
-    if (!isExpected(etagOf(bucket))) throw settingsChanged()
-    expected = settingsTag(bucket.id, bucket)
-  }
+  const expected = await expectedTag(catalog, name, isExpected)
   if (settings.isPrivate) await ensureSigningKey(catalog, now)
   if (!(await catalog.setBucket(name, settings, by, expected))) throw bucketUnknown(name)
   return await findBucket(catalog, name)
 }
 
-/** Deletes a bucket (docs/interface.md BK10). Throws Fault `bucket-unknown` and `bucket-not-empty`. */
+/** Deletes a bucket (docs/interface.md BK10). Throws Fault `bucket-unknown`, `precondition-failed` and `bucket-not-empty`. */
 export async function deleteBucket(
-  deleter: Pick<BucketDeleter, 'delete'>,
+  {
+    catalog,
+    deleter,
+  }: { catalog: Pick<Catalog, 'findListedBucket'>; deleter: Pick<BucketDeleter, 'delete'> },
   name: string,
   deletesItems: boolean,
+  isExpected: TagCondition,
   by: Actor,
 ): Promise<void> {
-  const deleted = await deleter.delete(name, deletesItems, by)
+  const expected = await expectedTag(catalog, name, isExpected)
+  const deleted = await deleter.delete(name, deletesItems, by, expected)
   if (deleted === null) throw bucketUnknown(name)
   if (deleted === 'has-items')
     throw new Fault('bucket-not-empty', 'The bucket has items. Send items=delete to delete them with it.')

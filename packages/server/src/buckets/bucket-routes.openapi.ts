@@ -154,13 +154,20 @@ export const deleteBucket: OperationDescription = {
   tag: 'Buckets',
   summary: 'Delete a bucket',
   description:
-    'The bucket is gone at once for everybody: its files, its tokens, its webhooks and its uploads. Its name can be used again. What it held is removed in the background.',
+    'The bucket is gone at once for everybody: its files, its tokens, its webhooks and its uploads. Its name can be used again. What it held is removed in the background. With `If-Match`, the bucket is deleted only if nobody has changed its settings.',
   rules: 'BK10, BK11',
   needs: 'buckets:manage',
   path: BucketParams,
+  headers: ['If-Match'],
   query: BucketRemovalQuery,
   responses: { 204: { description: 'Deleted.' } },
-  problems: ['parameter-malformed', 'bucket-unknown', 'bucket-not-empty', 'storage-full'],
+  problems: [
+    'parameter-malformed',
+    'bucket-unknown',
+    'precondition-failed',
+    'bucket-not-empty',
+    'storage-full',
+  ],
   curl: `${curl} -X DELETE '${exampleBase}/api/buckets/${sampleManagedBucket.name}?items=delete'`,
 }
 

@@ -160,6 +160,12 @@ function readFirstToken(token: unknown, now: number, faults: ParameterFault[]): 
   return request ?? undefined
 }
 
+/** `If-Match` of a request (RFC 9110, 13.1.1); null without it. */
+function tagCondition({ request }: Exchange<'name'>): ((etag: string) => boolean) | null {
+  const ifMatch = request.headers['if-match']
+  return ifMatch === undefined ? null : (etag) => matchesStrongly(ifMatch, etag)
+}
+
 async function patchBucket(
   { readServiceJson, catalog }: HttpContext,
   exchange: Exchange<'name'>,
@@ -168,12 +174,11 @@ async function patchBucket(
   const faults: ParameterFault[] = []
   const settings = readSettingMembers(body, faults)
   if (faults.length > 0) throw malformed(faults)
-  const ifMatch = exchange.request.headers['if-match']
   const changed = await setBucket(
     catalog,
     requireBucketName(exchange.params.name),
     settings,
-    ifMatch === undefined ? null : (etag) => matchesStrongly(ifMatch, etag),
+    tagCondition(exchange),
     Date.now(),
     caller.actor,
   )
@@ -181,12 +186,18 @@ async function patchBucket(
 }
 
 async function removeBucket(
-  { http: { authorizeService }, operations }: BucketParts,
+  { http: { authorizeService, catalog }, operations: { deleter } }: BucketParts,
   exchange: Exchange<'name'>,
 ): Promise<Reply> {
   const { actor } = await authorizeService(exchange, 'buckets:manage')
   const { deletesItems } = parseBucketRemovalQuery(exchange.query)
-  await deleteBucket(operations.deleter, requireBucketName(exchange.params.name), deletesItems, actor)
+  await deleteBucket(
+    { catalog, deleter },
+    requireBucketName(exchange.params.name),
+    deletesItems,
+    tagCondition(exchange),
+    actor,
+  )
   return { status: 204 }
 }
 

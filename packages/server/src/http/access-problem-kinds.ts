@@ -20,7 +20,7 @@ export const accessProblemKinds = {
     status: 401,
     title: 'A token is required',
     cause: 'The request has no bearer token.',
-    cure: 'Send `Authorization: Bearer …`. A token in the URL is never accepted. `mediabucket token create` creates a token.',
+    cure: 'Send `Authorization: Bearer …`. A token in the URL is never accepted. `mediabucket token create --bucket NAME` creates one of a bucket, `--service` one of the service.',
   },
   'token-malformed': {
     status: 401,

@@ -107,11 +107,14 @@ async function makeBucket({ http }: S3Context, call: S3Call) {
 
 const publicSettings = { publicKeys: true }
 
-async function removeBucket({ operations: { deleter } }: S3Context, { request, actor }: S3Call) {
+async function removeBucket(
+  { http: { catalog }, operations: { deleter } }: S3Context,
+  { request, actor }: S3Call,
+) {
   const name = request.target.bucket ?? ''
   if (!isBucketName(name)) throw new S3Error('NoSuchBucket')
   try {
-    await deleteBucket(deleter, name, false, actor)
+    await deleteBucket({ catalog, deleter }, name, false, null, actor)
   } catch (error) {
     if (error instanceof Fault && error.code === 'bucket-not-empty') throw new S3Error('BucketNotEmpty')
     throw error

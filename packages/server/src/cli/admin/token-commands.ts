@@ -2,10 +2,11 @@ import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/com
 import { nearestName } from '@mediabucket/cli/nearest-name'
 import { formatCount, formatSize, jsonLine, table } from '@mediabucket/cli/terminal'
 import { type KeyPair, keyPairOf } from '../../access/key-pairs.ts'
-import { issueServiceToken, isUserId } from '../../access/token-operations.ts'
+import { issueServiceToken } from '../../access/token-operations.ts'
 import { bucketNameRule, isBucketName } from '../../core/names.ts'
 import type { Amount } from '../../core/quotas.ts'
 import { parseDuration } from '../../core/times.ts'
+import { isUserId } from '../../core/token-ids.ts'
 import {
   defaultScopes,
   isScope,

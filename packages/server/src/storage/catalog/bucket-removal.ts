@@ -1,5 +1,5 @@
 import type { Actor } from '../../core/token-rules.ts'
-import { isNotDeleted } from './buckets.ts'
+import { isNotDeleted, readBucketSettings, requireTag, settingColumns } from './buckets.ts'
 import { auditedWritesOf, ofBucket, ofBucketNamed, writesOf } from './declarations.ts'
 import { noFailures, stateNumber } from './feed/webhooks.ts'
 import { findBucketWithTrash, trashOf } from './items/trash.ts'
@@ -28,7 +28,8 @@ interface DeletionLease {
 
 /**
  * Deletes the bucket for everybody: its name is free, its tokens are refused, and no read finds its items. What it held is left to
- * deleteBucketChunk. `has-items` if it has items, also in its trash, and they are not to be deleted. Null if there is no such bucket.
+ * deleteBucketChunk. `has-items` if it has items, also in its trash, and they are not to be deleted. Null if there is no such bucket. Throws Fault
+ * `precondition-failed` as setBucket.
  */
 export function* deleteBucket(
   name: string,
@@ -36,13 +37,16 @@ export function* deleteBucket(
   now: number,
   { owner, lifetime }: DeletionLease,
   by?: Actor,
+  expected: string | null = null,
 ): Work<BucketId | 'has-items' | null> {
-  const id = yield* first(
-    (row) => bucketIdOf(row, 0),
-    `SELECT id FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted} FOR UPDATE`,
+  const found = yield* first(
+    (row) => ({ id: bucketIdOf(row, 0), settings: readBucketSettings(row, 1) }),
+    `SELECT ${['id', ...settingColumns].join(', ')} FROM buckets WHERE name = $1 AND id > 0 AND ${isNotDeleted} FOR UPDATE`,
     name,
   )
-  if (id === null) return null
+  if (found === null) return null
+  const { id, settings } = found
+  requireTag(id, settings, expected)
   if (!deletesItems) {
     const bucket = yield* findBucketWithTrash(id)
     if (bucket !== null && bucket.items + bucket.trash.items > 0) return 'has-items'

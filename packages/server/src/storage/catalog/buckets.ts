@@ -232,7 +232,7 @@ export function* setBucket(
   )
   if (bucket === null) return false
   const { id, current } = bucket
-  if (expected !== null && settingsTag(id, current) !== expected) throw settingsChanged()
+  requireTag(id, current, expected)
   const changed = changedSettings(current, settings)
   const values = settingValues(changed)
   if (values.length === 0) return true
@@ -243,6 +243,11 @@ export function* setBucket(
   )
   yield* record(by, (by) => settingsEvent(id, name, changed, by))
   return true
+}
+
+/** Throws Fault `precondition-failed` unless settingsTag of the bucket is `expected`; null expects nothing. */
+export function requireTag(id: BucketId, settings: BucketSettings, expected: string | null): void {
+  if (expected !== null && settingsTag(id, settings) !== expected) throw settingsChanged()
 }
 
 /** Revisions are raised by a random step up to this, so that data which have gone back do not repeat a revision for another state. */

@@ -3,15 +3,16 @@ import type { ItemId } from '../../core/ids.ts'
 import type { LabelChanges } from '../../core/item-labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
 import type { FileLimits, TokenLimits } from '../../core/quotas.ts'
+import type { TokenId } from '../../core/token-ids.ts'
 import type { Actor, Scope } from '../../core/token-rules.ts'
 import type { ItemDetails, ItemTexts, NewItem, Preview } from './items/item-columns.ts'
 
 export type { BucketSettings } from '../../core/bucket-settings.ts'
+export type { TokenId } from '../../core/token-ids.ts'
 export type { ItemDetails, ItemTexts, NewItem, Preview } from './items/item-columns.ts'
 
 declare const brand: unique symbol
 export type BucketId = number & { readonly [brand]: 'BucketId' }
-export type TokenId = string & { readonly [brand]: 'TokenId' }
 /** Identifies the bytes of one item; never reused. */
 export type ContentId = number & { readonly [brand]: 'ContentId' }
 

@@ -1,6 +1,6 @@
 import type { ItemId } from '../../core/ids.ts'
 import type { Actor } from '../../core/token-rules.ts'
-import { expiredOfAll } from './buckets.ts'
+import { expiredOfAll, isNotDeleted } from './buckets.ts'
 import { auditedWritesOf, writesOf } from './declarations.ts'
 import { countWebhooks } from './feed/webhooks.ts'
 import type { CatalogStatistics, UpkeepRun } from './records.ts'
@@ -208,7 +208,8 @@ export function* readStatistics(): Query<Omit<CatalogStatistics, 'waitingChanges
       firstBucketAt: integerOrNull(row, 4),
     }),
     `SELECT coalesce(sum(total), 0)::int8, coalesce(sum(bytes), 0)::int8,
-      coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8, min(created_at) FROM buckets WHERE id > 0`,
+      coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8, min(created_at) FROM buckets
+      WHERE id > 0 AND ${isNotDeleted}`,
   )
   const expiredItems = (yield* first((row) => integer(row, 0), expiredOfAll, Date.now())) ?? 0
   const upkeep: UpkeepRun[] = []

@@ -135,6 +135,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await catalog.deleteBucket('b', false, 7, lease)).toBe('has-items')
       expect(await catalog.deleteBucket('nobody', true, 7, lease)).toBeNull()
       expect(await other.findBucketNamed('b')).toMatchObject({ items: 1 })
+      expect(await other.statistics()).toMatchObject({ items: 2, unfinishedUploads: 1 })
       expect(await catalog.deleteBucket('b', true, 7, lease)).toBe(id)
 
       expect(await other.findGrant(hashOf('b'))).toMatchObject({ revokedAt: 7 })
@@ -142,6 +143,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await other.item(item.id)).toBeNull()
       expect(await other.servability([item.id, shown.id])).toEqual(['not', 'servable'])
       expect(await other.findBucketNamed('b')).toBeNull()
+      expect(await other.statistics()).toMatchObject({ items: 1, unfinishedUploads: 0 })
       expect(await other.findListedBucket('b')).toBeNull()
       expect((await other.listBuckets()).map(({ name }) => name)).toEqual(['kept'])
       expect((await other.listTokens()).map(({ bucket }) => bucket)).toEqual(['kept'])
