@@ -65,6 +65,11 @@ test('O16 the audit log is printed over HTTP as on the data', async () => {
   }
 })
 
+test('Y5, O16 over HTTP too, --follow ends after the time of --until', async () => {
+  const options = ['audit', '--follow', '--since', '2020-01-01', '--until', '2020-01-02']
+  expect(await overHttp(everyScope, ...options)).toMatchObject({ code: 0, stdout: '' })
+})
+
 test('O16 webhooks are managed over HTTP as on the data', async () => {
   await onData('bucket', 'create', 'hooked')
   const receiver = await startReceiver()

@@ -45,6 +45,8 @@ test('BK4 to BK13 a client of the service creates, reads, sets, lists, fills and
   expect(listed).toEqual([name])
 
   await expect(service.buckets.delete(name)).rejects.toMatchObject({ status: 409 })
+  const stale = service.buckets.delete(name, { withItems: true, ifMatch })
+  await expect(stale).rejects.toMatchObject({ status: 412 })
   await service.buckets.delete(name, { withItems: true })
   await expect(service.buckets.get(name)).rejects.toMatchObject({ status: 404 })
 })

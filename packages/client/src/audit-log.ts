@@ -56,7 +56,7 @@ export interface EventOptions extends CallOptions {
   /** The id of a token. */
   readonly token?: string | undefined
   readonly action?: string | undefined
-  /** Goes on with events as they are recorded, each once, until the signal is aborted. Default: false. */
+  /** Goes on with events as they are recorded, each once, until the signal is aborted, or some seconds after `until`. Default: false. */
   readonly follow?: boolean | undefined
 }
 
@@ -95,6 +95,9 @@ const pageShape: Check<EventPage> = objectOf<EventPage>({
 /** Milliseconds between two requests for new events. */
 const followInterval = 1_000
 
+/** Milliseconds after which an event of a moment has been stored. */
+const longestDelay = 3_000
+
 /** Iterates over the selected events of the audit log, earliest first. */
 export async function* iterateEvents(
   settings: SendSettings,
@@ -108,7 +111,9 @@ export async function* iterateEvents(
   const parameters = new URLSearchParams(
     Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )
+  const end = (until?.getTime() ?? Number.POSITIVE_INFINITY) + longestDelay
   for (;;) {
+    const isLast = Date.now() > end
     const page: EventPage = await sendJson(settings, {
       url: endpoints.events(parameters),
       signal,
@@ -118,7 +123,7 @@ export async function* iterateEvents(
     yield* page.data
     parameters.set('after', page.next_cursor)
     if (page.has_more) continue
-    if (!follow) return
+    if (!follow || isLast) return
     await pause(followInterval, signal)
   }
 }

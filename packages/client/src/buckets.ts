@@ -5,7 +5,7 @@ import { readNothing } from './responses.ts'
 import { type SendSettings, send } from './send.ts'
 import { arrayOf, type Check, count, objectOf, orNull, parse, text, textOrNull } from './shape.ts'
 import { type CreatedToken, createdTokenShape, type NewToken, newTokenBody } from './tokens.ts'
-import type { Endpoints } from './urls.ts'
+import { type Endpoints, withParameters } from './urls.ts'
 import { fetchUsage, type Usage, type UsageOptions } from './usage.ts'
 
 /** A bucket as tokens of the service see it, as on the wire. */
@@ -85,6 +85,8 @@ export interface SetBucketOptions extends CallOptions {
 }
 
 export interface DeleteBucketOptions extends CallOptions {
+  /** As for `set`. */
+  readonly ifMatch?: string | undefined
   /** Whether the bucket may have items, which are deleted with it. By default the call rejects with an `AnswerError` of status 409. */
   readonly withItems?: boolean | undefined
 }
@@ -129,15 +131,11 @@ const pageShape: Check<BucketPage> = objectOf<BucketPage>({
 
 const what = 'a list of buckets'
 
+const ifMatchHeader = (etag: string | undefined): Readonly<Record<string, string>> =>
+  etag === undefined ? {} : { 'if-match': etag }
+
 export function createBucketManager(settings: SendSettings, { buckets }: Endpoints): BucketManager {
   const urlOf = (name: string) => `${buckets}/${encodeURIComponent(name)}`
-
-  function listUrl(parameters: Readonly<Record<string, string | number | undefined>>): string {
-    const url = new URL(buckets)
-    for (const [name, value] of Object.entries(parameters))
-      if (value !== undefined) url.searchParams.set(name, `${value}`)
-    return url.href
-  }
 
   const tagged = async (call: ReturnType<typeof sendTagged<ManagedBucket>>): Promise<TaggedBucket> => {
     const { value, etag } = await call
@@ -148,7 +146,7 @@ export function createBucketManager(settings: SendSettings, { buckets }: Endpoin
   return Object.freeze({
     list: ({ order, name, signal }: BucketListOptions = {}) =>
       followCursors(settings, {
-        url: listUrl({ limit: 500, order, name }),
+        url: withParameters(buckets, { limit: 500, order, name }),
         what,
         item: managedShape,
         signal,
@@ -156,7 +154,7 @@ export function createBucketManager(settings: SendSettings, { buckets }: Endpoin
 
     async page({ signal, ...parameters }: BucketPageOptions = {}) {
       const read = (value: unknown) => parse(what, pageShape, value)
-      return await sendJson(settings, { url: listUrl(parameters), signal, what, read })
+      return await sendJson(settings, { url: withParameters(buckets, parameters), signal, what, read })
     },
 
     async create({ token, ...bucket }: NewBucket, { idempotencyKey, signal }: CreateBucketOptions = {}) {
@@ -183,7 +181,7 @@ export function createBucketManager(settings: SendSettings, { buckets }: Endpoin
         sendTagged(settings, {
           method: 'PATCH',
           url: urlOf(name),
-          ...(ifMatch !== undefined && { headers: { 'if-match': ifMatch } }),
+          headers: ifMatchHeader(ifMatch),
           json: changes,
           repeatable: ifMatch === undefined,
           signal,
@@ -193,11 +191,11 @@ export function createBucketManager(settings: SendSettings, { buckets }: Endpoin
       )
     },
 
-    async delete(name: string, { withItems = false, signal }: DeleteBucketOptions = {}) {
+    async delete(name: string, { withItems = false, ifMatch, signal }: DeleteBucketOptions = {}) {
       await send(settings, {
         method: 'DELETE',
         url: withItems ? `${urlOf(name)}?items=delete` : urlOf(name),
-        headers: acceptJson,
+        headers: { ...acceptJson, ...ifMatchHeader(ifMatch) },
         // A repetition could delete a new bucket with this name.
         repeatable: false,
         signal,

@@ -80,6 +80,17 @@ export function endpointsOf(given: string | URL): Endpoints {
   }
 }
 
+/** Sets the parameters that are given in the query of a URL. */
+export function withParameters(
+  given: string,
+  parameters: Readonly<Record<string, string | number | undefined>>,
+): string {
+  const url = new URL(given)
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined) url.searchParams.set(name, `${value}`)
+  return url.href
+}
+
 /** An id is opaque and URL-safe. This allows only one segment of a path. */
 const idShape = /^[\w~-][\w.~=-]*$/
 

@@ -2,7 +2,7 @@ import type { CallOptions } from './client-options.ts'
 import { followCursors, sendJson } from './json.ts'
 import type { SendSettings } from './send.ts'
 import { arrayOf, type Check, count, flag, objectOf, parse, text, textOrNull } from './shape.ts'
-import type { Endpoints } from './urls.ts'
+import { type Endpoints, withParameters } from './urls.ts'
 
 interface Amount {
   readonly items: number
@@ -74,13 +74,6 @@ const bucketUsageShape: Check<BucketUsage> = objectOf<BucketUsage>({
   deleted_at: textOrNull,
   ...usageMembers,
 })
-
-const withParameters = (given: string, parameters: Readonly<Record<string, string | undefined>>): string => {
-  const url = new URL(given)
-  for (const [name, value] of Object.entries(parameters))
-    if (value !== undefined) url.searchParams.set(name, value)
-  return url.href
-}
 
 const what = 'a usage'
 

@@ -65,8 +65,8 @@ Prints the id of the new key. Links of earlier keys stay valid until they expire
 export const keysRemove = administrationCommand({
   help: `Usage: mediabucket keys remove ID
 
-ID is the first column of \`mediabucket keys list\`. All links that the key has signed are invalid from then on. If it
-is the newest key, a new key is created, so that no older key signs again; if no key is left, the next link creates one. Works while
+ID is the first column of \`mediabucket keys list\`. All links that the key has signed are invalid from then on, and the secret
+access keys for S3 that were made with it: \`mediabucket token keys\` prints new ones. If it is the newest key, a new key is created, so that no older key signs again; if no key is left, the next link creates one. Works while
 the service is running.`,
 
   async run(args, context) {
@@ -76,7 +76,7 @@ the service is running.`,
       throw new UsageError('keys remove takes one ID. See: mediabucket keys list')
     await withKeys(context, async (keys) => {
       await keys.remove(id)
-      context.report(`Removed the key ${id}. The links that it has signed are no longer valid.`)
+      context.report(`Removed the key ${id}. The links that it has signed are no longer valid, nor the secret access keys for S3 that were made with it.`)
     })
   },
 })
