@@ -19,11 +19,17 @@ const longest =
  */
 const long = [
   'packages/server/test/pictures/{extract-picture,picture-workers}.test.ts',
+  'packages/server/test/storage/{blobs/s3-faults,catalog/postgres-transactions}.test.ts',
   'packages/strip-metadata/test/{hidden-bytes,tracks}.test.ts',
   'test/{attack,bench,earlier-data,faults,packages,postgres-s3}/**/*.test.ts',
+  'test/cli/{planted-files,upload-resumed}.test.ts',
+  'test/client/stored-state.test.ts',
   'test/docs/examples.test.ts',
-  'test/http/{file-pictures,tus-crash,variants-bounds,variants-fairness}.test.ts',
-  'test/operations/{backup-generations,damaged-cells,full-disk,installation,migrate,monitoring,other-tables,outage-alerts,reverse-proxies,unmounted,upgrade,worker-processes}.test.ts',
+  'test/e2e/{many-uploads,placeholders,scale}.test.ts',
+  'test/http/{file-pictures,long-lists,render-ahead,service-token-table,tus-crash,unread-responses}.test.ts',
+  'test/http/{slow-clients,slow-listings,slow-readers,variants-bounds,variants-fairness}.test.ts',
+  'test/operations/{backup-faults,backup-generations,damaged-cells,fsck,full-disk,installation,migrate,monitoring}.test.ts',
+  'test/operations/{other-tables,outage-alerts,quota-at-once,reverse-proxies,unmounted,upgrade,variants,worker-processes}.test.ts',
 ]
 
 class LongestFirst extends BaseSequencer {

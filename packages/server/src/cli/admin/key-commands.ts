@@ -76,7 +76,9 @@ the service is running.`,
       throw new UsageError('keys remove takes one ID. See: mediabucket keys list')
     await withKeys(context, async (keys) => {
       await keys.remove(id)
-      context.report(`Removed the key ${id}. The links that it has signed are no longer valid, nor the secret access keys for S3 that were made with it.`)
+      context.report(
+        `Removed the key ${id}. The links that it has signed are no longer valid, nor the secret access keys for S3 that were made with it.`,
+      )
     })
   },
 })
