@@ -1,8 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { writeBundle } from '../packages/server/build.ts'
 import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
+import type { Pair } from '../test/harness/s3-door.ts'
 import { loadCore, type Place, startSubject } from './subject.ts'
 
 /** The program of the service; the tests set a bundle of it, which starts faster. */
@@ -32,6 +34,19 @@ export const startMediabucket = (
     (printed) => /ready at (\S+)/.exec(printed)?.[1] ?? null,
     place,
   )
+
+/** Creates a service token that may do everything, and returns its keys for the S3 protocol. */
+export async function createPair(
+  data: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Pair> {
+  const scopes = 'media:read,media:write,media:delete,buckets:manage'
+  const command = ['token', 'create', '--service', '--scope', scopes, '--s3', '--json']
+  const env = { PATH: process.env['PATH'], MEDIABUCKET_DATA: data, ...settings }
+  const { stdout } = await promisify(execFile)(process.execPath, [bin, ...command], { env })
+  const pair: { access_key_id: string; secret_access_key: string } = JSON.parse(stdout)
+  return { accessKeyId: pair.access_key_id, secretAccessKey: pair.secret_access_key }
+}
 
 /** Starts PostgreSQL in `scratch`, on the core of the load if the subject is apart. `open` creates a database and returns its URL. */
 export async function startDatabases(scratch: string, place: Place) {

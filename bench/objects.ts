@@ -1,16 +1,15 @@
-import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { type Gateway, startCeph, stopCeph } from '../test/harness/ceph.ts'
 import { freePort } from '../test/harness/free-port.ts'
 import { type Bar, measuresOf, reportTables } from './bars.ts'
-import { bin, startMediabucket } from './mediabucket.ts'
+import { createPair, startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
-import { type Measure, measure, processFigures, runPinned, type Subject, startSubject } from './subject.ts'
+import { measure, processFigures, type Subject, startSubject } from './subject.ts'
+import { getFile, sendFile } from './transfers.ts'
 import { yardstickThreads } from './yardsticks/threads.ts'
 
 /** How long and how large: the short form proves that the bench runs, and measures nothing. Sizes are bytes. */
@@ -25,6 +24,8 @@ interface Extent {
 /** Bytes of a small object. */
 const small = 10_000
 const bucket = 'objects'
+/** A key that each round stores. wrk takes the first request to check the script, and does not send it. */
+const storedKey = 'small/10'
 const connections = 32
 
 const local = (path: string) => resolve(import.meta.dirname, path)
@@ -48,9 +49,7 @@ export async function benchObjects(extent: Extent, report: (text: string) => voi
     stops.push(...stores.slice(1).map(({ subject }) => subject.stop))
     const files = join(scratch, 'files')
     mkdirSync(files)
-    const file = join(files, 'large')
-    writeFileSync(file, '')
-    truncateSync(file, extent.large)
+    writeFileSync(join(files, 'large'), Buffer.alloc(extent.large, '0123456789'))
     const listening = (printed: string) => /listening on (\S+)/.exec(printed)?.[1] ?? null
     const yardstick = async (name: string, path: string, ...args: string[]) => {
       const command = ['node', local(`yardsticks/${path}`), ...args]
@@ -75,7 +74,7 @@ export async function benchObjects(extent: Extent, report: (text: string) => voi
     })
     const put = await runInTurn(smallPuts, extent.rounds, report)
     const smallGets = await inTurn(stores, async (store, name) => {
-      const url = await store.sign('GET', 'small/0')
+      const url = await store.sign('GET', storedKey)
       const path = url.slice(new URL(url).origin.length)
       return {
         id: `10 kB gets, ${name}`,
@@ -87,18 +86,21 @@ export async function benchObjects(extent: Extent, report: (text: string) => voi
       const url = await store.sign('PUT', 'large')
       return {
         id: `large puts, ${name}`,
-        run: () => transfer(store.subject, extent.large, ['-T', file, url]),
+        run: () => sendFile(store.subject, 'put', url, extent.large),
       }
     })
-    const bare = { id: 'large puts, bare loop', run: () => sendBare(receiver, extent.large) }
+    const bare = {
+      id: 'large puts, bare loop',
+      run: () => sendFile(receiver, 'bare', receiver.url, extent.large),
+    }
     const largePut = await runInTurn([bare, ...largePuts], extent.rounds, report)
     const largeGets = await inTurn(stores, async (store, name) => {
       const url = await store.sign('GET', 'large')
-      return { id: `large gets, ${name}`, run: () => transfer(store.subject, extent.large, [url]) }
+      return { id: `large gets, ${name}`, run: () => getFile(store.subject, url, extent.large) }
     })
     const sent = {
       id: 'large gets, bare loop',
-      run: () => transfer(sender, extent.large, [`${sender.url}/large`]),
+      run: () => getFile(sender, `${sender.url}/large`, extent.large),
     }
     const largeGot = await runInTurn([sent, ...largeGets], extent.rounds, report)
     return [...put, ...got, ...largePut, ...largeGot]
@@ -150,39 +152,10 @@ async function openCeph(directory: string): Promise<Store> {
 async function openService(data: string): Promise<Store> {
   const port = await freePort()
   const service = await startMediabucket(data, { MEDIABUCKET_S3_PORT: `${port}` }, 'mediabucket', 'together')
-  const scopes = 'media:read,media:write,media:delete,buckets:manage'
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [bin, 'token', 'create', '--service', '--scope', scopes, '--s3', '--json'],
-    { env: { PATH: process.env['PATH'], MEDIABUCKET_DATA: data } },
-  )
-  const pair: { access_key_id: string; secret_access_key: string } = JSON.parse(stdout)
+  const { accessKeyId, secretAccessKey } = await createPair(data)
   const subject = { ...service, url: `http://127.0.0.1:${port}` }
-  return await storeOf(subject, pair.access_key_id, pair.secret_access_key)
+  return await storeOf(subject, accessKeyId, secretAccessKey)
 }
-
-/** Sends or gets a file with curl, which takes little time itself. */
-async function transfer(subject: Subject, size: number, args: readonly string[]): Promise<Measure> {
-  const before = subject.cpu()
-  const options = ['-s', '-f', '-o', '/dev/null', '-w', '%{time_total}']
-  const seconds = Number(await runPinned('load', ['curl', ...options, ...args], {}, '0,1'))
-  return measureOf(seconds, size, subject.cpu() - before)
-}
-
-async function sendBare(receiver: Subject, size: number): Promise<Measure> {
-  const before = receiver.cpu()
-  const command = ['node', local('loads/send-file.ts'), 'bare', receiver.url, `${size}`]
-  const { milliseconds }: { milliseconds: number } = JSON.parse(await runPinned('load', command, {}, '0,1'))
-  return measureOf(milliseconds / 1000, size, receiver.cpu() - before)
-}
-
-const measureOf = (seconds: number, size: number, cpu: number): Measure => ({
-  perSecond: 1 / seconds,
-  bytesPerSecond: size / seconds,
-  cpuPerRequest: cpu,
-  p50: seconds * 1000,
-  p99: seconds * 1000,
-})
 
 /** The figures and their required values, as Markdown. */
 export function reportObjects(rows: readonly Row[]): string {

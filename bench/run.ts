@@ -7,6 +7,7 @@ import { benchItems } from './items.ts'
 import { reportItems } from './items-report.ts'
 import { benchListing } from './listing.ts'
 import { reportListing } from './listing-report.ts'
+import { benchLists, reportLists } from './lists.ts'
 import { benchMemory, reportMemory } from './memory.ts'
 import { benchObjects, reportObjects } from './objects.ts'
 import { benchPostgres } from './postgres.ts'
@@ -109,6 +110,11 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, seconds: 0.2, large: 10_000_000, keys: 50 }
       : { rounds: 3, seconds: 3, large: 100_000_000, keys: 20_000 }
     return reportObjects(await benchObjects(extent, log))
+  },
+
+  async lists(short) {
+    const extent = short ? { keys: 3_000, lists: 5 } : { keys: 1_000_000, lists: 500 }
+    return reportLists(await benchLists(extent, log))
   },
 
   async start(short) {

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createBucket, startCeph, stopCeph } from '../test/harness/ceph.ts'
 import { type Bucket, fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
-import { type Measure, runPinned, type Subject } from './subject.ts'
+import type { Measure, Subject } from './subject.ts'
+import { getFile, runTransfer, transferOf } from './transfers.ts'
 
 interface Extent {
   readonly rounds: number
@@ -19,8 +20,6 @@ export interface S3Results {
   /** Peak resident bytes during uploads, minus those of the server after its start. */
   readonly rssGrowth: number
 }
-
-const local = (path: string) => resolve(import.meta.dirname, path)
 
 /** One large file to and from an S3 store, against the SDK alone. All processes share both cores. */
 export async function benchS3({ rounds, size }: Extent, report: (text: string) => void): Promise<S3Results> {
@@ -48,8 +47,9 @@ export async function benchS3({ rounds, size }: Extent, report: (text: string) =
     stops.push(service.stop)
 
     const sdk = (direction: string, key: string) => async () => {
-      const command = ['node', local('yardsticks/sdk-transfer.ts'), direction, gateway.endpoint, name, key]
-      return measureOf(await run([...command, `${size}`], keys), size, 0)
+      const args = [direction, gateway.endpoint, name, key, `${size}`]
+      const { milliseconds } = await runTransfer('yardsticks/sdk-transfer.ts', args, keys)
+      return transferOf(milliseconds, size, 0)
     }
     const fresh = service.rss()
     let rssGrowth = 0
@@ -70,17 +70,13 @@ export async function benchS3({ rounds, size }: Extent, report: (text: string) =
       rounds,
       report,
     )
-    const path = (await sendOnce(service, bucket, size)).location.replace('/api', '')
+    const path = ((await sendOnce(service, bucket, size)).location ?? '').replace('/api', '')
     const downloads = await runInTurn(
       [
         { id: "download with the SDK's GetObject", run: sdk('get', uploaded) },
         {
           id: 'download from the service',
-          async run() {
-            const before = service.cpu()
-            const found = await download(new URL(path, service.url), size)
-            return measureOf(found, size, service.cpu() - before)
-          },
+          run: () => getFile(service, new URL(path, service.url).href, size),
         },
       ],
       rounds,
@@ -93,35 +89,8 @@ export async function benchS3({ rounds, size }: Extent, report: (text: string) =
   }
 }
 
-async function run(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const found: { milliseconds: number } = JSON.parse(await runPinned('load', command, env, '0,1'))
-  return found
-}
-
-/** Gets a file with curl, which takes little time itself. */
-async function download(url: URL, size: number) {
-  const options = ['-s', '-o', '/dev/null', '-w', '%{time_total} %{size_download}']
-  const printed = await runPinned('load', ['curl', ...options, url.href], {}, '0,1')
-  const [seconds, bytes] = printed.split(' ').map(Number)
-  if (bytes !== size || seconds === undefined) throw new Error(`a download has ${bytes} bytes`)
-  return { milliseconds: seconds * 1000 }
-}
-
-const measureOf = ({ milliseconds }: { milliseconds: number }, size: number, cpu: number): Measure => ({
-  perSecond: 1000 / milliseconds,
-  bytesPerSecond: (1000 / milliseconds) * size,
-  cpuPerRequest: cpu,
-  p50: milliseconds,
-  p99: milliseconds,
-})
-
-async function sendOnce(service: Subject, { token }: Bucket, size: number) {
-  const command = ['node', local('loads/send-file.ts'), 'raw', service.url, `${size}`, token]
-  const found: { milliseconds: number; location: string } = JSON.parse(
-    await runPinned('load', command, {}, '0,1'),
-  )
-  return found
-}
+const sendOnce = (service: Subject, { token }: Bucket, size: number) =>
+  runTransfer('loads/send-file.ts', ['raw', service.url, `${size}`, token])
 
 /** Sends a file and deletes its item. */
 async function upload(service: Subject, bucket: Bucket, size: number): Promise<Measure> {
@@ -129,7 +98,7 @@ async function upload(service: Subject, bucket: Bucket, size: number): Promise<M
   const found = await sendOnce(service, bucket, size)
   const cpu = service.cpu() - before
   const headers = { authorization: `Bearer ${bucket.token}` }
-  const removed = await fetch(new URL(found.location, service.url), { method: 'DELETE', headers })
+  const removed = await fetch(new URL(found.location ?? '', service.url), { method: 'DELETE', headers })
   if (removed.status !== 204) throw new Error(`a removal got ${removed.status}`)
-  return measureOf(found, size, cpu)
+  return transferOf(found.milliseconds, size, cpu)
 }

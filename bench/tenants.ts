@@ -1,13 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { issueServiceToken } from '../packages/server/src/access/token-operations.ts'
-import type { Catalog } from '../packages/server/src/storage/catalog/catalog.ts'
-import { openPostgresCatalog } from '../packages/server/src/storage/catalog/engines/postgres/postgres-catalog.ts'
-import { openSqliteCatalog } from '../packages/server/src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import { type Bar, barTable } from './bars.ts'
-import { startDatabases, startMediabucket } from './mediabucket.ts'
+import { type EnginePlace, onEachEngine, percentile } from './engines.ts'
+import { startMediabucket } from './mediabucket.ts'
 import { seedBucket } from './seed.ts'
 import type { Subject } from './subject.ts'
 
@@ -50,54 +45,23 @@ const concurrency = 16
 /** Every so many buckets have an item. */
 const withItems = 10
 
-const percentile = (times: readonly number[], part: number): number =>
-  times.toSorted((one, other) => one - other)[Math.floor(times.length * part)] ?? 0
-
 /** Buckets of many customers, on each engine: they are created and listed over HTTP, and a large one is deleted while another one is read. */
 export async function benchTenants(
   extent: TenantsExtent,
   report: (text: string) => void,
 ): Promise<TenantsResults> {
-  const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
-  const databases = await startDatabases(scratch, 'together')
-  try {
-    const engines: EngineResults[] = []
-    const sqlite = join(scratch, 'sqlite')
-    engines.push(
-      await benchEngine('SQLite', extent, report, {
-        directory: sqlite,
-        settings: {},
-        open: () => openSqliteCatalog({ directory: sqlite, writer: 'direct' }),
-      }),
-    )
-    const url = await databases.open('service')
-    engines.push(
-      await benchEngine('PostgreSQL', extent, report, {
-        directory: join(scratch, 'files'),
-        settings: { MEDIABUCKET_DATABASE_URL: url },
-        open: () => openPostgresCatalog({ url, role: 'command' }),
-      }),
-    )
-    return { extent, engines }
-  } finally {
-    await databases.stop()
-    rmSync(scratch, { recursive: true, force: true })
-  }
+  const engines = await onEachEngine((place) => benchEngine(place, extent, report))
+  return { extent, engines }
 }
 
 async function benchEngine(
-  engine: string,
+  { engine, directory, open, settings: ofEngine }: EnginePlace,
   extent: TenantsExtent,
   report: (text: string) => void,
-  place: {
-    readonly directory: string
-    readonly settings: Readonly<Record<string, string>>
-    readonly open: () => Promise<Catalog>
-  },
 ): Promise<EngineResults> {
-  const settings = { ...place.settings, MEDIABUCKET_LOG_LEVEL: 'warn', MEDIABUCKET_CACHE: '0' }
-  const subject = await startMediabucket(place.directory, settings, engine, 'together')
-  const catalog = await place.open()
+  const settings = { ...ofEngine, MEDIABUCKET_LOG_LEVEL: 'warn', MEDIABUCKET_CACHE: '0' }
+  const subject = await startMediabucket(directory, settings, engine, 'together')
+  const catalog = await open()
   try {
     const service = await issueServiceToken(catalog, {
       ...{ name: 'bench', scopes: ['buckets:manage'], expiresAt: null, now: Date.now() },

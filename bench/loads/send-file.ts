@@ -3,7 +3,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { connect } from 'node:net'
 
 // Sends one large file, and prints the milliseconds until the response, and the path of the new item.
-// Arguments: bare, raw, multipart or tus; the URL of the server; bytes; a token.
+// Arguments: bare, raw, multipart, tus or put; the URL of the server, or of the object; bytes; a token, unless the URL is signed.
 const [form = '', base = '', bytes, token] = process.argv.slice(2)
 const size = Number(bytes)
 
@@ -55,6 +55,15 @@ const forms: Record<string, () => Promise<string | undefined>> = {
     const response = once(socket, 'data')
     await write(socket, size)
     socket.end()
+    await response
+    return undefined
+  },
+
+  async put() {
+    const sent = request(base, { agent, method: 'PUT', headers: { 'content-length': size } })
+    const response = responseTo(sent, 200)
+    await write(sent, size)
+    sent.end()
     await response
     return undefined
   },

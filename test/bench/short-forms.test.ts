@@ -28,6 +28,7 @@ const suites = [
   { suite: 'postgres', bars: 4 },
   { suite: 's3', bars: 3 },
   { suite: 'objects', bars: 4 },
+  { suite: 'lists', bars: 6 },
 ].filter(({ suite }) => isChosen(suite))
 
 // Checks that the benches run. Their figures are only valid on an idle machine.
