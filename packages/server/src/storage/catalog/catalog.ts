@@ -23,7 +23,8 @@ import type { Query } from './statements.ts'
 import { isAudited, readStatistics } from './upkeep.ts'
 
 /** The reads that each engine has written for itself, because requests wait for them. */
-type OwnReads = Methods<BucketReads & ItemReads & KeyReads & TokenReads>
+type OwnReads = Methods<BucketReads & ItemReads & KeyReads & TokenReads> &
+  Pick<Operations, 'findKey' | 'findTokenGrant'>
 
 /**
  * Stores buckets, items, tokens, keys and uploads. A write is durable when its promise resolves. A read returns every write whose promise

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { createBatchedReads } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { createBatchedReads } from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
 
 function reading(read: (key: number) => string) {
   const db = new DatabaseSync(':memory:')

@@ -1,9 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
-import {
-  createUnchangedRows,
-  prepareReads,
-} from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { createUnchangedRows } from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
+import { prepareReads } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
 import { prepareLocateItem } from '../../../src/storage/catalog/engines/sqlite/sqlite-ranks.ts'
 import { commitBatch } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'

@@ -14,7 +14,7 @@ export interface SigningKey {
 
 /** Reads of which engines have their own version. */
 export interface KeyReads {
-  /** All keys in the order of their creation: the last one signs. Never cached. */
+  /** All keys in the order of their creation: the last one signs. Reflects every write that was committed before the call. */
   signingKeys(): readonly SigningKey[]
 }
 

@@ -65,7 +65,10 @@ const readTokenGrant = (row: Row): TokenGrant => ({
 })
 
 /** The current state of the token with this id, and of the bucket with this name, if one is given. Null if there is no such token. */
-export const findTokenGrant = (id: TokenId, bucket: string | null): Query<TokenGrant | null> =>
-  first(readTokenGrant, tokenGrantRow, ...[id, Date.now(), bucket])
+export const findTokenGrant = (
+  id: TokenId,
+  bucket: string | null,
+  now = Date.now(),
+): Query<TokenGrant | null> => first(readTokenGrant, tokenGrantRow, ...[id, now, bucket])
 
 export const reads = { findServiceGrant, findTokenGrant }

@@ -2,6 +2,7 @@ import { bucketDeleted } from '../../../../core/faults.ts'
 import type { ItemId } from '../../../../core/ids.ts'
 import { pageSize } from '../../../../core/page.ts'
 import { listKeys, type SigningKey } from '../../access/keys.ts'
+import { findTokenGrant } from '../../access/service-tokens.ts'
 import { grantColumns, readGrant } from '../../access/tokens.ts'
 import { bucketColumns, expiredOfBucket, hasManyExpired, liveBucketOf } from '../../buckets.ts'
 import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../../catalog.ts'
@@ -14,6 +15,7 @@ import {
   listAtOnce,
   searchItems,
 } from '../../lists/item-searches.ts'
+import { findKey } from '../../objects/object-keys.ts'
 import type { Bucket, BucketId, ContentId, Grant, Item, PageRows, Servability } from '../../records.ts'
 import { bytes, integer, type Query, type Row, text } from '../../statements.ts'
 import { pageOf, pageRows, type Reads, readItemsAt, readLivePage } from './positions.ts'
@@ -93,6 +95,8 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     content: contents.read,
     bucket: buckets.read,
     signingKeys: () => keys.read('all'),
+    findKey: (bucketId, key) => runQuery(run, findKey(bucketId, key)),
+    findTokenGrant: (id, bucket) => runQuery(run, findTokenGrant(id, bucket)),
     async close() {
       isClosed = true
       await writer.close()

@@ -5,7 +5,6 @@ import { bucketDeleted } from '../../../../core/faults.ts'
 import type { ItemId } from '../../../../core/ids.ts'
 import { pageSize } from '../../../../core/page.ts'
 import type { ItemOrder } from '../../../../core/queries.ts'
-import { TickBatch } from '../../../../core/tasks.ts'
 import { listKeys } from '../../access/keys.ts'
 import { grantColumns, readGrant } from '../../access/tokens.ts'
 import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf } from '../../buckets.ts'
@@ -34,6 +33,12 @@ import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../../st
 import { isNew, readMeta } from '../../upkeep.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
 import { explainOpenError, openDataDirectory, placeOf, requireNoTransfer } from './data-directory.ts'
+import {
+  createBatchedReads,
+  createObjectReads,
+  createUnchangedReads,
+  createUnchangedRows,
+} from './hot-reads.ts'
 import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
 import { all, createRun, one, prepareSnapshots, readTimeout, withFaults } from './sqlite-database.ts'
 import { type LocateItem, prepareLocateItem } from './sqlite-ranks.ts'
@@ -73,20 +78,17 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
   const names = options.writer === 'thread' ? createNameSearchThread(directory) : openDirectNameSearches(db)
 
-  /** As if no item had expired, because the rows stay in memory. */
-  const grantRows = createUnchangedRows(db, {
+  const grants = createUnchangedReads(db, {
     keyOf: latin1,
-    read: (tokenHash: Uint8Array) => reads.findGrant(tokenHash, Number.NEGATIVE_INFINITY),
+    read: reads.findGrant,
+    expiryOf: ({ nextExpiry }) => nextExpiry,
   })
-  const grants = createBatchedReads(db, (tokenHash: Uint8Array, isFirst) =>
-    withFaults(() => {
-      if (isFirst) grantRows.refresh()
-      const grant = grantRows.read(tokenHash)
-      if (grant === null || grant.nextExpiry === null) return grant
-      const now = Date.now()
-      return grant.nextExpiry <= now ? reads.findGrant(tokenHash, now) : grant
-    }),
-  )
+  const keys = createUnchangedReads(db, {
+    keyOf: (all: 'all') => all,
+    read: () => run(listKeys()),
+    expiryOf: () => null,
+  })
+  const objects = createObjectReads(db, run)
   const items = createBatchedReads(db, (id: ItemId) => withFaults(() => reads.item(id)))
   const pages = createBatchedReads(db, (key: PageKey, isFirst) => withFaults(() => reads.page(key, isFirst)))
   const buckets = createBatchedReads(db, (id: BucketId) => withFaults(() => reads.bucket(id)))
@@ -119,10 +121,14 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     servability: async (ids) => withFaults(() => servability(ids)),
     content: contents.read,
     bucket: buckets.read,
-    signingKeys: async () => withFaults(() => run(listKeys())),
+    signingKeys: async () => (await keys.read('all')) ?? [],
+    findKey: objects.findKey,
+    findTokenGrant: objects.findTokenGrant,
     async close() {
       bell.close()
       grants.flush()
+      keys.flush()
+      objects.flush()
       items.flush()
       pages.flush()
       buckets.flush()
@@ -370,99 +376,5 @@ export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) =
       rows.refresh()
       return read()
     })
-  }
-}
-
-interface Pending<Key, Value> {
-  readonly key: Key
-  readonly resolve: (value: Value) => void
-  readonly reject: (error: unknown) => void
-}
-
-/**
- * Runs the reads of one tick in one transaction, because taking SQLite's locks costs more than finding a row.
- * The transaction begins after the last of them was requested and ends before any other code runs. If it cannot begin, each read is
- * one of its own.
- */
-export function createBatchedReads<Key, Value>(
-  db: DatabaseSync,
-  /** `isFirst` is true for the first read of a tick. */
-  read: (key: Key, isFirst: boolean) => Value,
-) {
-  const snapshots = prepareSnapshots(db)
-
-  function readAll(batch: readonly Pending<Key, Value>[]): void {
-    if (batch.length > 1 && db.isOpen) beginIfPossible()
-    for (const [index, { key, resolve, reject }] of batch.entries()) {
-      try {
-        resolve(read(key, index === 0))
-      } catch (error) {
-        reject(error)
-      }
-    }
-    if (db.isOpen) snapshots.end()
-  }
-
-  function beginIfPossible() {
-    try {
-      snapshots.begin()
-    } catch {
-      // The reads report what is wrong. An error here would end the process.
-    }
-  }
-
-  const pending = new TickBatch(readAll, queueMicrotask)
-  return {
-    read: (key: Key): Promise<Value> =>
-      new Promise((resolve, reject) => pending.add({ key, resolve, reject })),
-    /** Runs the pending reads now; to be called before the connection is closed. */
-    flush: () => pending.flush(),
-  }
-}
-
-/** Rows in memory. Above this number, all are read again. */
-const maxRows = 10_000
-
-/** Rows of one kind, each read once until the database changes. */
-export interface UnchangedRows<Key, Value> {
-  /** Discards the rows if the database has changed. Call it in each tick before the first read. */
-  refresh(): void
-  /** Whether the row is in memory. */
-  has(key: Key): boolean
-  /** Null if there is no such row. */
-  read(key: Key): Value | null
-}
-
-/**
- * SQLite increments `data_version` of a connection when another one, also of another process, has committed. So a row is never
- * older than the last `refresh`. The connection itself must not write.
- */
-export function createUnchangedRows<Key, Value>(
-  db: DatabaseSync,
-  { keyOf, read }: { readonly keyOf: (key: Key) => string; readonly read: (key: Key) => Value | null },
-): UnchangedRows<Key, Value> {
-  const dataVersion = db.prepare('PRAGMA data_version')
-  // Replaced, not cleared: V8 keeps the rows of a cleared Map in memory (core/slab.ts).
-  let rows = new Map<string, Value>()
-  let version: number | null = null
-
-  return {
-    refresh() {
-      const before = version
-      // If the read fails, no row of an earlier version is used.
-      version = null
-      version = integer(one(dataVersion) ?? [], 0)
-      if (version !== before || rows.size >= maxRows) rows = new Map()
-    },
-    has: (key) => version !== null && rows.has(keyOf(key)),
-    read(key) {
-      if (version === null) return read(key)
-      const name = keyOf(key)
-      const known = rows.get(name)
-      if (known !== undefined) return known
-      const row = read(key)
-      if (row !== null) rows.set(name, row)
-      return row
-    },
   }
 }
