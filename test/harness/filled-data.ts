@@ -92,8 +92,8 @@ export async function fill(server: TestServer) {
     INSERT INTO upload_pieces (upload_id, number, bytes) VALUES ('${uploadId}', 1, ${bytes});
     INSERT INTO object_uploads (id, bucket_id, key, headers, public, checksum, created_at, expires_at, token_id, limited_by, item, etag, parts)
     VALUES ('${'4'.repeat(26)}', 1, ${bytes}, '{"metadata":{}}', 0, 'CRC32 COMPOSITE', 1, 9000000000000, '${limited.id}', null, null, null, null);
-    INSERT INTO object_keys (bucket_id, key, item_id, etag, parts, public, headers, modified_at)
-    VALUES (1, ${bytes}, '${ids[0]}', '${'7'.repeat(32)}-2', '[5,6]', 1, '{"metadata":{}}', 1);
+    INSERT INTO object_keys (bucket_id, key, item_id, item_size, etag, parts, public, headers, modified_at)
+    SELECT 1, ${bytes}, id, size, '${'7'.repeat(32)}-2', '[5,6]', 1, '{"metadata":{}}', 1 FROM items WHERE id = '${ids[0]}';
     INSERT INTO keyed_counts (bucket_id, slot, items) VALUES (1, 0, 1);
     INSERT INTO object_parts (upload_id, number, item_id, size, etag, checksum, stored_at)
     VALUES ('${'4'.repeat(26)}', 1, '${'5'.repeat(28)}', 7, '${'6'.repeat(32)}', 'AAAAAA==', 1);

@@ -12,6 +12,7 @@ import {
   type KeyedItem,
   type KeyRefusal,
 } from '../storage/catalog/objects/object-keys.ts'
+import type { ListedKey } from '../storage/catalog/objects/object-lists.ts'
 import type { AddedItem, BucketId, ItemDetails } from '../storage/catalog/records.ts'
 import type { StoreOperations } from '../uploads/commit.ts'
 import { defaultExpiry } from '../uploads/new-items.ts'
@@ -62,8 +63,15 @@ interface ObjectSelection {
   readonly limit: number
 }
 
+/** What a list has of an object. */
+export interface ListedObject extends Pick<StoredObject, 'key' | 'etag' | 'lastModified'> {
+  /** Bytes. */
+  readonly size: number
+  readonly checksum: ObjectHeaders['checksum']
+}
+
 export interface ObjectList {
-  readonly objects: readonly StoredObject[]
+  readonly objects: readonly ListedObject[]
   /** What the keys of several objects begin with. Both are in the order of the bytes. */
   readonly prefixes: readonly string[]
   readonly isTruncated: boolean
@@ -278,12 +286,17 @@ async function listObjects(
   const last = entries.at(-1)
   const isTruncated = found.length > limit && last !== undefined
   return {
-    objects: entries.flatMap((entry) => ('item' in entry ? storedObjectOf(entry) : [])),
+    objects: entries.flatMap((entry) => ('key' in entry ? listedObjectOf(entry) : [])),
     prefixes: entries.flatMap((entry) => ('prefix' in entry ? entry.prefix : [])),
     isTruncated,
-    next: isTruncated ? ('item' in last ? last.key : last.prefix) : null,
+    next: isTruncated ? ('key' in last ? last.key : last.prefix) : null,
   }
 }
+
+const listedObjectOf = ({ key, size, etag, headers, modifiedAt }: ListedKey): ListedObject => ({
+  ...{ key, size, etag, lastModified: modifiedAt },
+  checksum: headers === null ? undefined : parseHeaders(headers).checksum,
+})
 
 /**
  * Deletes an object, or moves its item to the trash of the bucket. Does nothing if there is none, unless a condition requires one. Throws ObjectFault

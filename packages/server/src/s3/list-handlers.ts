@@ -1,4 +1,4 @@
-import type { ObjectList, StoredObject } from '../objects/object-operations.ts'
+import type { ListedObject, ObjectList } from '../objects/object-operations.ts'
 import { type BucketCall, isoTime, owner, type S3Context, type S3Handlers } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
@@ -68,17 +68,14 @@ async function find(
 
 const contentOf = (
   { encode }: ListQuery,
-  { key, item, etag, headers, lastModified }: StoredObject,
+  { key, size, etag, checksum, lastModified }: ListedObject,
   hasOwner: boolean,
 ) => ({
   Key: encode(key),
   LastModified: isoTime(lastModified),
   ETag: `"${etag}"`,
-  ...(headers.checksum && {
-    ChecksumAlgorithm: headers.checksum.algorithm,
-    ChecksumType: headers.checksum.type,
-  }),
-  Size: item.size,
+  ...(checksum && { ChecksumAlgorithm: checksum.algorithm, ChecksumType: checksum.type }),
+  Size: size,
   StorageClass: 'STANDARD',
   Owner: hasOwner ? owner : undefined,
 })

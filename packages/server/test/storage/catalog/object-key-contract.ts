@@ -16,7 +16,7 @@ async function put(catalog: Catalog, bucketId: BucketId, key: string, fields = {
 async function namesOf(catalog: Catalog, bucketId: BucketId, selection = {}) {
   const all = { prefix: '', delimiter: null, after: null, limit: 1_000 }
   const entries = await catalog.listKeys(bucketId, { ...all, ...selection })
-  return entries.map((entry) => ('item' in entry ? entry.key : `${entry.prefix}*`))
+  return entries.map((entry) => ('key' in entry ? entry.key : `${entry.prefix}*`))
 }
 
 /** The behaviour of every catalog engine with the keys of items. */

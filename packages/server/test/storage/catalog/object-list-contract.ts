@@ -22,7 +22,10 @@ const pieces = [
   '\u07ff',
   '\uffff',
   '\u{1f600}',
+  '\u{10ffff}',
   '0',
+  '//',
+  'ab',
   '-',
   '.',
 ]
@@ -80,10 +83,10 @@ async function listAll(catalog: Catalog, bucketId: BucketId, selection: KeySelec
   let { after } = selection
   for (;;) {
     const entries = await catalog.listKeys(bucketId, { ...selection, after })
-    found.push(...entries.map((entry) => ('item' in entry ? entry.key : `${entry.prefix}*`)))
+    found.push(...entries.map((entry) => ('key' in entry ? entry.key : `${entry.prefix}*`)))
     const last = entries.at(-1)
     if (last === undefined || entries.length < selection.limit) return found
-    after = 'item' in last ? last.key : last.prefix
+    after = 'key' in last ? last.key : last.prefix
   }
 }
 
@@ -156,17 +159,27 @@ export function describeObjectLists(engine: string, fresh: Fresh): void {
           await catalog.editKey(bucketId, pick(names), { isPublic: random(2) === 0 }, {})
         },
       }
+      /** Often near a key, an entry or the items without keys. */
+      const anySelection = (): KeySelection => {
+        const delimiter = pick([null, '/', text(1), text(2), text(3)])
+        const near = () => {
+          const key = [...pick([...model.keys(), ...names, '_items/'])]
+          const start = key.slice(0, random(key.length + 1)).join('')
+          return pick([key.join(''), start, start + (delimiter ?? ''), start + text(1)])
+        }
+        return {
+          ...{ prefix: pick(['', text(2), near()]), delimiter },
+          ...{ after: pick([null, text(3), near()]), limit: 1 + random(7) },
+        }
+      }
       const weighted = ['put', 'put', 'put', 'add', ...Object.keys(steps)]
       for (let step = 0; step < 150; step += 1) {
         await steps[pick(weighted)]?.()
-        const selection = {
-          prefix: random(2) === 0 ? '' : text(2),
-          delimiter: random(2) === 0 ? null : random(2) === 0 ? '/' : text(2),
-          after: random(3) === 0 ? text(3) : random(3) === 0 ? (pick([...model.keys(), 'a']) ?? null) : null,
-          limit: 1 + random(7),
+        for (let lists = 0; lists < 3; lists += 1) {
+          const selection = anySelection()
+          const why = `step ${step}, ${JSON.stringify(selection)}`
+          expect(await listAll(other, bucketId, selection), why).toEqual(model.list(selection))
         }
-        const why = `step ${step}, ${JSON.stringify(selection)}`
-        expect(await listAll(other, bucketId, selection), why).toEqual(model.list(selection))
       }
       for (const key of [...names, ...model.keys()])
         expect((await catalog.findKey(bucketId, key))?.item.id ?? null).toBe(model.find(key))

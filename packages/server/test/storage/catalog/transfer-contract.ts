@@ -301,11 +301,20 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await catalog.addItems(bucketId, [withBytes(newStored())])
       const before = await catalog.listKeys(bucketId, whole, now)
       expect(before).toHaveLength(5)
+      const detailsIn = (where: Catalog, id: BucketId) =>
+        Promise.all(
+          before.map(async (entry) =>
+            'key' in entry ? (await where.findKey(id, entry.key))?.details : null,
+          ),
+        )
+      const details = await detailsIn(catalog, bucketId)
+      expect(details[4]).toMatchObject(parts)
       await catalog.close()
       await transfer(data)
       const to = await opened(data.to)
       const copy = (await to.findBucketNamed('b'))?.id ?? bucketId
       expect(await to.listKeys(copy, whole, now)).toEqual(before)
+      expect(await detailsIn(to, copy)).toEqual(details)
     })
 
     test('an interrupted transfer starts again if the source has changed', async () => {

@@ -40,6 +40,7 @@ export const objectChecks: Readonly<Record<string, TableCheck>> = {
       bucket_id: bucket,
       key: bytes(1, 1_024),
       item_id: itemId,
+      item_size: integer(),
       etag: shape(/^[0-9a-f]{32}(?:-\d{1,5})?$/),
       parts: optional(text(isSizeList)),
       public: flag,
@@ -49,6 +50,7 @@ export const objectChecks: Readonly<Record<string, TableCheck>> = {
     references: {
       item_id:
         'EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND items.bucket_id = object_keys.bucket_id AND items.bucket_id > 0)',
+      item_size: 'NOT EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND items.size <> item_size)',
     },
     dependsOn: 'item_id',
   },

@@ -5,7 +5,6 @@ import { countLimited } from '../access/token-limits.ts'
 import { addedBy } from '../audit/audit-events.ts'
 import { auditedWritesOf, ofBucket } from '../declarations.ts'
 import {
-  itemRowColumnCount,
   itemRowColumns,
   placedItemColumnCount,
   placedItemColumns,
@@ -197,9 +196,9 @@ export function* bindKey(
   const { etag, parts, isPublic, headers, modifiedAt } = details
   yield (engine) => engine.append(bucketId, addedBy([item], by))
   yield* write(
-    `INSERT INTO object_keys (bucket_id, key, item_id, etag, parts, public, headers, modified_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    ...[bucketId, Buffer.from(key), item.id, etag, parts, isPublic ? 1 : 0, headers, modifiedAt],
+    `INSERT INTO object_keys (bucket_id, key, item_id, item_size, etag, parts, public, headers, modified_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    ...[bucketId, Buffer.from(key), item.id, item.size, etag, parts, isPublic ? 1 : 0, headers, modifiedAt],
   )
   yield* countKey(bucketId, item.id)
 }
@@ -298,16 +297,18 @@ const transferredElements = {
 }
 
 const transferredRows = eachEngine(
-  (engine) => `INSERT INTO object_keys (bucket_id, key, item_id, etag, parts, public, headers, modified_at)
-    SELECT (value ->> 0)::int8, ${engine === 'sqlite' ? 'unhex(value ->> 1)' : "decode(value ->> 1, 'hex')"}, value ->> 2, value ->> 3,
-      value ->> 4, (value ->> 5)::int4, value ->> 6, (value ->> 7)::int8 FROM ${transferredElements[engine]}`,
+  (
+    engine,
+  ) => `INSERT INTO object_keys (bucket_id, key, item_id, item_size, etag, parts, public, headers, modified_at)
+    SELECT (value ->> 0)::int8, ${engine === 'sqlite' ? 'unhex(value ->> 1)' : "decode(value ->> 1, 'hex')"}, value ->> 2, (value ->> 3)::int8, value ->> 4,
+      value ->> 5, (value ->> 6)::int4, value ->> 7, (value ->> 8)::int8 FROM ${transferredElements[engine]}`,
 )
 
 /** Adds the keys of items that another catalog had. */
 export function* insertKeys(
   items: readonly {
     readonly bucketId: BucketId
-    readonly item: Pick<ItemDetails, 'id'>
+    readonly item: Pick<ItemDetails, 'id' | 'size'>
     readonly key: TransferredKey | null
   }[],
 ): Work<void> {
@@ -316,7 +317,7 @@ export function* insertKeys(
       ? []
       : [
           [
-            ...[bucketId, Buffer.from(key.key).toString('hex'), item.id, key.etag, key.parts],
+            ...[bucketId, Buffer.from(key.key).toString('hex'), item.id, item.size, key.etag, key.parts],
             ...[Number(key.isPublic), key.headers, key.modifiedAt],
           ],
         ],
@@ -328,18 +329,4 @@ export const reads = { findKey }
 
 export const writes = {
   ...auditedWritesOf({ putKey, removeKey, removeKeys, editKey }, { locks: ofBucket, changesItems: true }),
-}
-
-/** Columns of an item in a list with its key, of which the last ones are null for an item without one. */
-export const listedColumns = `${itemRowColumns}, object_key, ${keyColumns}`
-
-/** Reads `listedColumns`. */
-export function readListed(row: Row): KeyedItem {
-  const { item, seq } = readItemRow(row)
-  if (row[itemRowColumnCount] === null) return { key: itemKeyOf(seq, item), item, details: null }
-  return {
-    key: keyTextOf(row, itemRowColumnCount),
-    item,
-    details: readKeyDetails(row, itemRowColumnCount + 1),
-  }
 }

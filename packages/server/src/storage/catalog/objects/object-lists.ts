@@ -1,10 +1,9 @@
-import { itemDigits, itemsPrefix } from '../../../core/object-key-rules.ts'
-import { itemRowColumns } from '../items/item-rows.ts'
+import { itemDigits, itemKeyOf, itemsPrefix } from '../../../core/object-key-rules.ts'
 import { isLive } from '../items/items.ts'
 import type { BucketId } from '../records.ts'
-import { all, integer, type Query } from '../statements.ts'
+import { all, bytes, integer, itemIdOf, type Query, type Row, text, textOrNull } from '../statements.ts'
 import { keyedBlock, nextUnkeyedBlock } from './keyed-counts.ts'
-import { type KeyedItem, keyRows, keyTextOf, listedColumns, readListed } from './object-keys.ts'
+import { etagOfItem, keyTextOf } from './object-keys.ts'
 
 // Lists of the keys of a bucket in the order of their bytes. Items without a key are in one range of it.
 
@@ -18,8 +17,20 @@ export interface KeySelection {
   readonly limit: number
 }
 
-/** An item, or a text with which the keys of several begin. */
-type KeyEntry = KeyedItem | { readonly prefix: string }
+/** What a list has of the object with a key. */
+export interface ListedKey {
+  readonly key: string
+  /** Bytes. */
+  readonly size: number
+  readonly etag: string
+  /** JSON; null for an item without a key of its own. */
+  readonly headers: string | null
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number
+}
+
+/** A key, or a text with which several begin. */
+export type KeyEntry = ListedKey | { readonly prefix: string }
 
 /** No byte of UTF-8, and greater than all of them. */
 const afterAll = Buffer.of(0xff)
@@ -27,7 +38,7 @@ const afterAll = Buffer.of(0xff)
 /** All keys that begin with this text are before it, and all later ones after it. */
 const endOf = (prefix: string): Buffer => Buffer.concat([Buffer.from(prefix), afterAll])
 
-export function commonPrefixOf(key: string, prefix: string, delimiter: string | null): string | null {
+function commonPrefixOf(key: string, prefix: string, delimiter: string | null): string | null {
   if (delimiter === null || delimiter === '' || !key.startsWith(prefix)) return null
   const at = key.indexOf(delimiter, prefix.length)
   return at === -1 ? null : key.slice(0, at + delimiter.length)
@@ -41,13 +52,13 @@ export function* listKeys(
   selection: KeySelection,
   now = Date.now(),
 ): Query<readonly KeyEntry[]> {
-  const { prefix, after, limit } = selection
+  const { prefix, limit } = selection
   const delimiter = selection.delimiter || null
   const entries: KeyEntry[] = []
   const start = startOf(selection)
   const end = endOf(prefix)
   const [itemsStart, itemsEnd] = [Buffer.from(itemsPrefix), endOf(itemsPrefix)]
-  // Keys before those of items, these, and the others. An entry may end in a later one.
+  // Keys before those of items, these, and the others.
   const ranges = [
     { read: readKeys, from: start, end: itemsStart },
     { read: readItems, from: itemsStart, end: itemsEnd },
@@ -57,35 +68,14 @@ export function* listKeys(
   for (const { read, from, end: rangeEnd } of ranges) {
     if (isBefore(place, from)) place = from
     const to = isBefore(rangeEnd, end) ? rangeEnd : end
-    // After an entry of many keys, another one is likely: one key is read. After keys, ever more are.
-    let step = delimiter === null ? limit : 1
-    if (delimiter !== null && read === readKeys && isBefore(place, to)) {
-      const wanted = limit + 1 - entries.length
-      const found = yield* readEntries(bucketId, { from: place, to, limit: wanted, now }, prefix, delimiter)
-      for (const entry of found) if (!('prefix' in entry) || entry.prefix !== after) entries.push(entry)
-      if (entries.length >= limit) return entries.slice(0, limit)
-      const last = found.at(-1)
-      if (last !== undefined) place = 'item' in last ? Buffer.from(last.key) : endOf(last.prefix)
-    }
-    while (entries.length < limit && isBefore(place, to)) {
-      const wanted = Math.min(step, limit - entries.length)
-      const found: readonly KeyedItem[] = yield* read(bucketId, { from: place, to, limit: wanted, now })
-      let next: Buffer | null = null
-      step *= 4
-      for (const keyed of found) {
-        const bytes = Buffer.from(keyed.key)
-        if (next !== null && isBefore(bytes, next)) continue
-        const common = commonPrefixOf(keyed.key, prefix, delimiter)
-        // A list that goes on after an entry of several keys does not repeat it.
-        if (common === null) entries.push(keyed)
-        else if (common !== after) entries.push({ prefix: common })
-        next = common === null ? bytes : endOf(common)
-        if (common !== null) step = 1
-        if (entries.length === limit) return entries
-      }
-      if (next !== null) place = next
-      if (found.length < wanted) break
-    }
+    const wanted = limit - entries.length
+    if (wanted === 0) break
+    if (!isBefore(place, to)) continue
+    const found = yield* read(bucketId, { from: place, to, limit: wanted, now }, { prefix, delimiter })
+    entries.push(...found)
+    const last = found.at(-1)
+    // An entry may end in a later range.
+    if (last !== undefined) place = 'key' in last ? Buffer.from(last.key) : endOf(last.prefix)
   }
   return entries
 }
@@ -116,15 +106,40 @@ interface KeyRange {
   readonly now: number
 }
 
-const readKeys = (bucketId: BucketId, { from, to, limit, now }: KeyRange): Query<KeyedItem[]> =>
+/** What makes one entry of several keys. */
+type Grouping = Pick<KeySelection, 'prefix' | 'delimiter'>
+
+const readKeys = (bucketId: BucketId, range: KeyRange, { prefix, delimiter }: Grouping): Query<KeyEntry[]> =>
+  delimiter === null ? readKeyRange(bucketId, range) : readEntries(bucketId, range, prefix, delimiter)
+
+/** What lists have of an object, besides its key. */
+const listedColumns = 'item_size, etag, headers, modified_at'
+
+const readListed = (row: Row, key: string): ListedKey => ({
+  key,
+  size: integer(row, 1),
+  etag: text(row, 2),
+  headers: text(row, 3),
+  modifiedAt: integer(row, 4),
+})
+
+/** Whether the item of a key has not expired. Rows of items are read only if the bucket has some that have expired and are not removed yet. */
+const isListed = (bucket: string, now: string) =>
+  `(NOT EXISTS (SELECT 1 FROM items WHERE bucket_id = ${bucket} AND item_expires_at <= ${now})
+    OR EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND ${isLive(now)}))`
+
+const readKeyRange = (bucketId: BucketId, { from, to, limit, now }: KeyRange): Query<ListedKey[]> =>
   all(
-    readListed,
-    `SELECT ${listedColumns} FROM (${keyRows} WHERE bucket_id = $1 AND key > $2 AND key < $3) AS keyed
-      JOIN items ON items.id = keyed.item_id AND ${isLive('$4')} ORDER BY object_key LIMIT $5`,
+    (row) => readListed(row, keyTextOf(row, 0)),
+    `SELECT key, ${listedColumns} FROM object_keys
+      WHERE bucket_id = $1 AND key > $2 AND key < $3 AND ${isListed('$1', '$4')} ORDER BY key LIMIT $5`,
     ...[bucketId, from, to, now, limit],
   )
 
-/** Of PostgreSQL, which reads all entries in one round trip. SQLite has none: the loop of its caller reads them. */
+/**
+ * Finds entries one after another, of which each needs one key of the index, however many keys it has. Then it reads the rows of those that are
+ * keys.
+ */
 const readEntries = (
   bucketId: BucketId,
   { from, to, limit, now }: KeyRange,
@@ -132,25 +147,78 @@ const readEntries = (
   delimiter: string,
 ): Query<KeyEntry[]> =>
   all(
-    (row) => (integer(row, 0) === 1 ? { prefix: keyTextOf(row, 1) } : readListed(row.slice(2))),
+    (row) => {
+      const entry = keyTextOf(row, 0)
+      return row[1] === null ? { prefix: entry } : readListed(row, entry)
+    },
     entryRows,
     ...[bucketId, Buffer.byteLength(prefix), Buffer.from(delimiter), from, to, limit, now],
   )
 
+/** Where the delimiter begins in a key after its first $2 bytes, from 1; 0 if it is not there. */
+const sqliteAt = 'instr(substr(found.key, $2 + 1), $3)'
+const sqliteEntry = `substr(found.key, 1, $2 + ${sqliteAt} - 1 + length($3))`
+
 const entryRows = {
-  sqlite: null,
-  postgres: `SELECT is_prefix, entry, ${listedColumns}
-    FROM list_entries($1, $2::int4, $3, $4, $5, $6::int4, $7) WITH ORDINALITY AS listed (entry, is_prefix, number)
-    LEFT JOIN (SELECT bucket_id AS keyed_bucket, item_id, key AS object_key, etag, parts, public AS is_public, headers, modified_at FROM object_keys) AS keyed
-      ON keyed_bucket = $1 AND object_key = entry AND is_prefix = 0
-    LEFT JOIN items ON items.id = keyed.item_id ORDER BY number`,
+  // The first row is the place after which the entries are, and the last one has no key.
+  sqlite: `WITH RECURSIVE found (number, key) AS (
+      SELECT 0, $4
+      UNION ALL
+      SELECT number + 1, (SELECT key FROM object_keys WHERE bucket_id = $1 AND key < $5
+        AND key > CASE WHEN number = 0 OR ${sqliteAt} = 0 THEN found.key ELSE CAST(${sqliteEntry} || x'ff' AS BLOB) END
+        AND ${isListed('$1', '$7')} ORDER BY key LIMIT 1)
+      FROM found WHERE found.key IS NOT NULL AND number < $6
+    )
+    SELECT entry, ${listedColumns} FROM (SELECT number, ${sqliteAt} = 0 AS is_key, CASE WHEN ${sqliteAt} = 0 THEN found.key ELSE ${sqliteEntry} END AS entry
+      FROM found WHERE number > 0 AND found.key IS NOT NULL) AS entries
+    LEFT JOIN object_keys ON is_key AND bucket_id = $1 AND key = entry ORDER BY number`,
+  postgres: `SELECT entry, ${listedColumns} FROM list_entries($1, $2::int4, $3, $4, $5, $6::int4, $7) WITH ORDINALITY AS listed (entry, is_prefix, number)
+    LEFT JOIN object_keys ON is_prefix = 0 AND bucket_id = $1 AND key = entry ORDER BY number`,
 }
 
-/** Items without a key whose derived keys are in a range. */
-function* readItems(bucketId: BucketId, { from, to, limit, now }: KeyRange): Query<KeyedItem[]> {
+/** Items without a key, of which the derived keys are in a range. */
+function* readItems(bucketId: BucketId, range: KeyRange, { prefix, delimiter }: Grouping): Query<KeyEntry[]> {
+  const entries: KeyEntry[] = []
+  let { from } = range
+  // After an entry of many keys, another one is likely: one key is read. After keys, ever more are.
+  let step = delimiter === null ? range.limit : 1
+  while (entries.length < range.limit && isBefore(from, range.to)) {
+    const limit = Math.min(step, range.limit - entries.length)
+    const found = yield* readItemRange(bucketId, { ...range, from, limit })
+    step *= 4
+    for (const listed of found) {
+      const key = Buffer.from(listed.key)
+      if (!isBefore(from, key)) continue
+      const common = commonPrefixOf(listed.key, prefix, delimiter)
+      entries.push(common === null ? listed : { prefix: common })
+      from = common === null ? key : endOf(common)
+      if (common !== null) step = 1
+    }
+    if (found.length < limit) break
+  }
+  return entries
+}
+
+const itemColumns = 'id, size, extension, sha256, created_at, seq'
+
+const readItem = (row: Row) => {
+  const [id, seq] = [itemIdOf(row, 0), integer(row, 5)]
+  return {
+    seq,
+    listed: {
+      key: itemKeyOf(seq, { id, extension: textOrNull(row, 2) }),
+      size: integer(row, 1),
+      etag: etagOfItem({ sha256: bytes(row, 3) }),
+      headers: null,
+      modifiedAt: integer(row, 4),
+    },
+  }
+}
+
+function* readItemRange(bucketId: BucketId, { from, to, limit, now }: KeyRange): Query<ListedKey[]> {
   let seq = firstNumber(from)
   const last = firstNumber(to)
-  const found: KeyedItem[] = []
+  const found: ListedKey[] = []
   while (found.length < limit) {
     const block = yield* nextUnkeyedBlock(
       bucketId,
@@ -161,15 +229,15 @@ function* readItems(bucketId: BucketId, { from, to, limit, now }: KeyRange): Que
     seq = Math.max(seq, block * keyedBlock)
     const blockEnd = (block + 1) * keyedBlock - 1
     const rows = yield* all(
-      (row) => ({ seq: Number(row[seqColumn]), keyed: readListed(row) }),
-      `SELECT ${itemRowColumns}, NULL, NULL, NULL, NULL, NULL, NULL FROM items
+      readItem,
+      `SELECT ${itemColumns} FROM items
         WHERE bucket_id = $1 AND seq >= $2 AND seq <= $3 AND ${isLive('$4')}
         AND NOT EXISTS (SELECT 1 FROM object_keys WHERE item_id = items.id) ORDER BY seq LIMIT $5`,
       ...[bucketId, seq, Math.min(last, blockEnd), now, limit],
     )
-    for (const { keyed } of rows) {
-      const key = Buffer.from(keyed.key)
-      if (isBefore(from, key) && isBefore(key, to)) found.push(keyed)
+    for (const { listed } of rows) {
+      const key = Buffer.from(listed.key)
+      if (isBefore(from, key) && isBefore(key, to)) found.push(listed)
     }
     const end = rows.at(-1)
     seq = end === undefined || rows.length < limit ? blockEnd + 1 : end.seq + 1
@@ -177,8 +245,6 @@ function* readItems(bucketId: BucketId, { from, to, limit, now }: KeyRange): Que
   }
   return found.slice(0, limit)
 }
-
-const seqColumn = itemRowColumns.split(', ').length - 1
 
 /** The lowest number of which the derived key may follow these bytes. */
 function firstNumber(place: Buffer): number {

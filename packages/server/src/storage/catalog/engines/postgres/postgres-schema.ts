@@ -317,12 +317,13 @@ CREATE TABLE upload_pieces (
 
 ALTER TABLE upload_pieces ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
--- The keys of items (catalog/objects/object-keys.ts), compared byte by byte. parts is a JSON list of the sizes of the parts of which the object was made,
+-- The keys of items (catalog/objects/object-keys.ts), compared byte by byte. item_size is the size of the item, so that lists read no items. parts is a JSON list of the sizes of the parts of which the object was made,
 -- null for others, headers a JSON object, and public whether everybody may read the object. Items in a trash have no key.
 CREATE TABLE object_keys (
   bucket_id int8 NOT NULL,
   key bytea NOT NULL CHECK (length(key) BETWEEN 1 AND 1024),
   item_id text COLLATE "C" NOT NULL UNIQUE,
+  item_size int8 NOT NULL,
   etag text NOT NULL,
   parts text,
   public int4 NOT NULL,

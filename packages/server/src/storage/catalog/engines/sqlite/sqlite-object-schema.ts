@@ -1,10 +1,11 @@
 /** The tables of objects, for programs that speak S3, in a new catalog. */
-export const objectTables = `-- The keys of items (catalog/objects/object-keys.ts), compared byte by byte. parts is a JSON list of the sizes of the parts of which the object was made,
+export const objectTables = `-- The keys of items (catalog/objects/object-keys.ts), compared byte by byte. item_size is the size of the item, so that lists read no items. parts is a JSON list of the sizes of the parts of which the object was made,
 -- null for others, headers a JSON object, and public whether everybody may read the object. Items in a trash have no key.
 CREATE TABLE object_keys (
   bucket_id INTEGER NOT NULL,
   key BLOB NOT NULL CHECK (length(key) BETWEEN 1 AND 1024),
   item_id TEXT NOT NULL UNIQUE,
+  item_size INTEGER NOT NULL,
   etag TEXT NOT NULL,
   parts TEXT,
   public INTEGER NOT NULL,
