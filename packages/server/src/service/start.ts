@@ -41,7 +41,7 @@ import { createOperations, type Operations } from './operations.ts'
 import type { ReloadableSettings } from './reload.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import { startExpirySweeps, startSweeps, startTakenSweep } from './sweeps.ts'
+import { startExpirySweeps, startSweeps, startTakenSweep, watchFreeSpace } from './sweeps.ts'
 import type { ServiceAddress } from './worker-messages.ts'
 
 /** A service that listens. */
@@ -126,7 +126,8 @@ export async function startService(
     if (shared === null) {
       await recoverData(context, data)
       await checkDataHistory(context, data)
-      await startSweeps(context, data, space)
+      await startSweeps(context, data)
+      watchFreeSpace(context, space)
     }
 
     // What operations use.

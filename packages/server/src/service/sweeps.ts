@@ -34,12 +34,8 @@ const longestSweepInterval = 300_000
 const bucketSweepInterval = 5_000
 
 /** Starts what one process of a service does now and then. Resolves when temporary files of killed processes are removed. */
-export async function startSweeps(
-  context: StartContext,
-  { catalog, blobDeletion }: OpenData,
-  space: FreeSpace,
-): Promise<void> {
-  const { config, log, closers } = context
+export async function startSweeps(context: StartContext, { catalog, blobDeletion }: OpenData): Promise<void> {
+  const { config, log } = context
 
   // In the background.
   const removeInterrupted = createIntentSweep(blobDeletion)
@@ -100,7 +96,10 @@ export async function startSweeps(
     const directories = await removeLeftDirectories(Date.now())
     if (directories > 0) log.info({ directories }, 'removed temporary copies of files of killed processes')
   })
+}
 
+/** Watches the free space, without which uploads are refused. */
+export function watchFreeSpace({ config, log, closers }: StartContext, space: FreeSpace): void {
   const spaceChecks = new PeriodicTask({
     work: createFreeSpaceMonitor({
       space,

@@ -26,7 +26,7 @@ import { type ReloadableSettings, reloadableOf } from './reload.ts'
 import { type MetricsSource, ServiceMetrics } from './service-metrics.ts'
 import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import { startExpirySweeps, startSweeps } from './sweeps.ts'
+import { startExpirySweeps, startSweeps, watchFreeSpace } from './sweeps.ts'
 import {
   type CountChanges,
   CountExchange,
@@ -71,7 +71,8 @@ export async function startWorkers(
     metrics.watchReadiness(
       checkReadinessOperation({ ...data, space, log, isReadOnly: () => reloaded.readOnly }),
     )
-    await startSweeps(context, data, space)
+    await startSweeps(context, data)
+    watchFreeSpace(context, space)
 
     const service = new ServiceMetrics(() => metrics.snapshot())
     const counts = new CountExchange<WorkerProcess>((worker, changes) => worker.sendCounts(changes))

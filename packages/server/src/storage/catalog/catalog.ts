@@ -93,14 +93,14 @@ function createCatalog(
   const methods = createMethods(engine, actor)
   const history = openHistory({
     ...{ query, location, openedAt, check: methods.checkHistory, renew: methods.renewHistory },
-    ...{ onNotice: onRenewal, onRenewal: bell.check },
+    ...{ onNotice: onRenewal, onRenewal: () => bell.check() },
   })
   return {
     ...methods,
     ...ofEngine,
     ...history,
     recordEvents: actor === null ? async () => {} : methods.recordEvents,
-    watchChanges: bell.watch,
+    watchChanges: (bucketId, onChange) => bell.watch(bucketId, onChange),
     statistics: async () => ({
       ...(await query(readStatistics())),
       ...{ waitingChanges: pendingCount(), logBytes: logBytes() },

@@ -17,7 +17,7 @@ import {
   openPostgresInspection,
   readPostgresOwner,
 } from '../../../src/storage/catalog/engines/postgres/postgres-database.ts'
-import { createPostgresBell } from '../../../src/storage/catalog/engines/postgres/postgres-feed-bell.ts'
+import { PostgresBell } from '../../../src/storage/catalog/engines/postgres/postgres-feed-bell.ts'
 import { readPostgresSnapshot } from '../../../src/storage/catalog/engines/postgres/postgres-transfer.ts'
 import {
   asFault,
@@ -336,7 +336,7 @@ test('FE9 the bell listens again after its connection has ended soon after it be
   const connections = await openConnections(parseDatabaseUrl(url), { readers: 1, writers: 1 })
   const heard = Promise.withResolvers<void>()
   let opened = 0
-  const bell = createPostgresBell(
+  const bell = new PostgresBell(
     {
       read: connections.read,
       async openClient() {
@@ -368,7 +368,7 @@ test('FE9 the bell leaves no connection behind when it cannot listen', async () 
     writers: 1,
   })
   const ended = Promise.withResolvers<void>()
-  const bell = createPostgresBell(
+  const bell = new PostgresBell(
     {
       read: connections.read,
       async openClient() {

@@ -15,6 +15,7 @@ import {
   integer,
   integerOrNull,
   type Query,
+  type Row,
   text,
   type Work,
   write,
@@ -40,17 +41,21 @@ export interface BucketFault {
   readonly detail: string
 }
 
-/** The stored counters of a bucket that differ, and all counters that its rows give. */
-interface Counted {
-  readonly bucket: string
-  readonly faults: BucketFault[]
+/** The counters that the rows of a bucket give. */
+interface CountedRows {
   readonly total: number
   readonly bytes: number
   readonly nextSeq: number
-  /** The highest number that the feed has had. */
-  readonly lastChange: number
   readonly reserved: readonly [items: number, bytes: number]
   readonly nodes: readonly RankNode[]
+}
+
+/** These, and the stored ones that differ. */
+interface Counted extends CountedRows {
+  readonly bucket: string
+  readonly faults: BucketFault[]
+  /** The highest number that the feed has had. */
+  readonly lastChange: number
 }
 
 interface RankNode {
@@ -102,25 +107,44 @@ const countersRow = eachEngine((engine) => {
 
 /** Compares the counters of the bucket with its rows, in the transaction of the caller. Null if there is no bucket. */
 function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
-  const stored = yield* first(
-    (row) => ({
-      bucket: text(row, 0),
-      // As texts: damaged ones may be too large for a number.
-      total: text(row, 1),
-      bytes: text(row, 2),
-      reserved: `${text(row, 3)} items, ${text(row, 4)} bytes`,
-      nextSeq: integer(row, 5),
-      expiry: integerOrNull(row, 6),
-      firstExpiry: integerOrNull(row, 7),
-      revision: integer(row, 8),
-      changesStart: integer(row, 9),
-      lastChange: Math.max(integer(row, 9), integer(row, 10)),
-      earlyChanges: integer(row, 11),
-    }),
-    countersRow,
-    id,
-  )
+  const stored = yield* first(readStored, countersRow, id)
   if (stored === null) return null
+  const rows = yield* countRows(id, stored.nextSeq)
+  const { bucket } = stored
+  const faults = [...wrongCounters(stored, rows), ...feedFaults(stored)]
+  for (const { stored, counted } of yield* wrongReservations(id))
+    faults.push(...differing(bucket, 'reserved', stored, counted))
+  // The next expiry of the trash is not checked: a sweep removes expired items of the trash.
+  const late = lateExpiry(stored.expiry, isTrash(id) ? null : stored.firstExpiry)
+  if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
+  const expired = yield* wrongCounts(id)
+  if (expired !== null) faults.push({ bucket, what: 'expiry', detail: expired })
+  const usage = isTrash(id) ? null : yield* wrongUsage(id, rows.total, rows.bytes)
+  if (usage !== null) faults.push({ bucket, what: 'usage', detail: usage })
+  const wrong = yield* wrongNodes(id, rows.nodes, engine)
+  if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
+  return { bucket, faults, lastChange: stored.lastChange, ...rows }
+}
+
+type StoredCounters = ReturnType<typeof readStored>
+
+const readStored = (row: Row) => ({
+  bucket: text(row, 0),
+  // As texts: damaged ones may be too large for a number.
+  total: text(row, 1),
+  bytes: text(row, 2),
+  reserved: `${text(row, 3)} items, ${text(row, 4)} bytes`,
+  nextSeq: integer(row, 5),
+  expiry: integerOrNull(row, 6),
+  firstExpiry: integerOrNull(row, 7),
+  revision: integer(row, 8),
+  changesStart: integer(row, 9),
+  lastChange: Math.max(integer(row, 9), integer(row, 10)),
+  earlyChanges: integer(row, 11),
+})
+
+/** The counters that the rows of a bucket give; its sequence is not below `storedSeq`. */
+function* countRows(id: BucketId, storedSeq: number): Query<CountedRows> {
   // One row for each leaf block, so that a million items are not a million rows here.
   const blocks = yield* all(
     (row) => ({
@@ -138,10 +162,6 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
     'SELECT coalesce(sum(size), 0)::int8 FROM items WHERE bucket_id = -$1::int8 AND bucket_id < 0',
     id,
   )
-  const total = blocks.reduce((sum, { items }) => sum + items, 0)
-  const bytes = blocks.reduce((sum, block) => sum + block.bytes, trashed ?? 0)
-  const nextSeq = blocks.reduce((highest, { last }) => Math.max(highest, last + 1), stored.nextSeq)
-  const nodes = rankNodes(blocks, nextSeq)
   const reserved = yield* first(
     (row) => [integer(row, 0), integer(row, 1)] as const,
     `SELECT (SELECT count(*) FROM uploads WHERE bucket_id = $1 AND finished = 0)
@@ -151,43 +171,63 @@ function* count(id: BucketId, engine: EngineName): Query<Counted | null> {
           WHERE bucket_id = $1 AND item IS NULL), 0))::int8`,
     id,
   )
-  const [items, reservedBytes] = reserved ?? [0, 0]
-  const limited = yield* wrongReservations(id)
-
-  const { bucket } = stored
-  const faults: BucketFault[] = []
-  const compare = (what: BucketFault['what'], stored: number | string, counted: number | string) => {
-    if (String(stored) !== String(counted))
-      faults.push({ bucket, what, detail: `${stored} is stored, the rows add up to ${counted}` })
+  const nextSeq = blocks.reduce((highest, { last }) => Math.max(highest, last + 1), storedSeq)
+  return {
+    total: blocks.reduce((sum, { items }) => sum + items, 0),
+    bytes: blocks.reduce((sum, block) => sum + block.bytes, trashed ?? 0),
+    nextSeq,
+    nodes: rankNodes(blocks, nextSeq),
+    reserved: reserved ?? [0, 0],
   }
-  compare('total', stored.total, total)
-  compare('bytes', stored.bytes, bytes)
-  compare('sequence', stored.nextSeq, nextSeq)
-  compare('reserved', stored.reserved, `${items} items, ${reservedBytes} bytes`)
-  for (const { stored, counted } of limited) compare('reserved', stored, counted)
+}
+
+function differing(
+  bucket: string,
+  what: BucketFault['what'],
+  stored: unknown,
+  counted: unknown,
+): BucketFault[] {
+  return String(stored) === String(counted)
+    ? []
+    : [{ bucket, what, detail: `${stored} is stored, the rows add up to ${counted}` }]
+}
+
+const wrongCounters = (stored: StoredCounters, rows: CountedRows): BucketFault[] => [
+  ...differing(stored.bucket, 'total', stored.total, rows.total),
+  ...differing(stored.bucket, 'bytes', stored.bytes, rows.bytes),
+  ...differing(stored.bucket, 'sequence', stored.nextSeq, rows.nextSeq),
+  ...differing(
+    stored.bucket,
+    'reserved',
+    stored.reserved,
+    `${rows.reserved[0]} items, ${rows.reserved[1]} bytes`,
+  ),
+]
+
+function feedFaults({
+  bucket,
+  revision,
+  lastChange,
+  changesStart,
+  earlyChanges,
+}: StoredCounters): BucketFault[] {
   // The next change would get a number that a row has, or that readers have passed by.
-  const { revision, lastChange, changesStart, earlyChanges } = stored
   if (revision < lastChange)
-    faults.push({
-      ...{ bucket, what: 'feed' },
-      detail: `revision ${revision} is stored, the feed has had number ${lastChange}`,
-    })
+    return [
+      {
+        ...{ bucket, what: 'feed' },
+        detail: `revision ${revision} is stored, the feed has had number ${lastChange}`,
+      },
+    ]
   // A reader of these is refused at the next request.
-  else if (earlyChanges > 0)
-    faults.push({
-      ...{ bucket, what: 'feed' },
-      detail: `the feed begins after number ${changesStart}, and has ${earlyChanges} changes up to it`,
-    })
-  // The next expiry of the trash is not checked: a sweep removes expired items of the trash.
-  const late = lateExpiry(stored.expiry, isTrash(id) ? null : stored.firstExpiry)
-  if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
-  const expired = yield* wrongCounts(id)
-  if (expired !== null) faults.push({ bucket, what: 'expiry', detail: expired })
-  const usage = isTrash(id) ? null : yield* wrongUsage(id, total, bytes)
-  if (usage !== null) faults.push({ bucket, what: 'usage', detail: usage })
-  const wrong = yield* wrongNodes(id, nodes, engine)
-  if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
-  return { bucket, faults, total, bytes, nextSeq, lastChange, reserved: [items, reservedBytes], nodes }
+  if (earlyChanges > 0)
+    return [
+      {
+        ...{ bucket, what: 'feed' },
+        detail: `the feed begins after number ${changesStart}, and has ${earlyChanges} changes up to it`,
+      },
+    ]
+  return []
 }
 
 /**

@@ -20,7 +20,7 @@ import type { Bucket, BucketId, ContentId, Grant, Item, PageRows, Servability } 
 import { bytes, integer, type Query, type Row, text } from '../../statements.ts'
 import { pageOf, pageRows, type Reads, readItemsAt, readLivePage } from './positions.ts'
 import { openDatabase, requireNoTransfer } from './postgres-database.ts'
-import { createPostgresBell } from './postgres-feed-bell.ts'
+import { PostgresBell } from './postgres-feed-bell.ts'
 import { openWriter } from './postgres-writer.ts'
 import { asFault, bytesArray, isUnreachable, type Run, runQuery, type Session } from './session.ts'
 
@@ -72,7 +72,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const { apply } = writer
   const queue = createSearchQueue(counts.readers > 1 ? counts.readers / 3 : 1)
 
-  const bell = createPostgresBell(connections, (ids) => runQuery(run, bucketRevisions(ids)))
+  const bell = new PostgresBell(connections, (ids) => runQuery(run, bucketRevisions(ids)))
 
   const engine: CatalogEngine = {
     epoch,

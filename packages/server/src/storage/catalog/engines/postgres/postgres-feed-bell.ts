@@ -29,25 +29,64 @@ const lostRetryInterval = 500
  * Notifies the other processes with NOTIFY, and listens while buckets are watched. The notification is no part of the transaction of the change:
  * PostgreSQL lets transactions that notify commit one after the other.
  */
-export function createPostgresBell(
-  connections: Pick<Connections, 'read' | 'openClient'>,
-  revisions: (ids: readonly BucketId[]) => Promise<readonly (readonly [BucketId, number])[]>,
-): Omit<FeedBell, 'close'> & { close(): Promise<void> } {
-  const self = randomUUID()
-  const pending = new Set<BucketId>()
-  let isAnyPending = false
-  let timer: NodeJS.Timeout | null = null
-  let lastSent = 0
-  let sending: Promise<unknown> = Promise.resolve()
-  let listener: Listener | null = null
+export class PostgresBell {
+  readonly #connections: Pick<Connections, 'read' | 'openClient'>
+  readonly #bell: FeedBell
+  readonly #self = randomUUID()
+  readonly #pending = new Set<BucketId>()
+  #isAnyPending = false
+  #timer: NodeJS.Timeout | null = null
+  #lastSent = 0
+  #sending: Promise<unknown> = Promise.resolve()
+  #listener: Listener | null = null
 
-  const bell = createFeedBell({
-    revisions,
-    interval: () => (listener?.hears() ? interval : deafInterval),
-  })
+  constructor(
+    connections: Pick<Connections, 'read' | 'openClient'>,
+    revisions: (ids: readonly BucketId[]) => Promise<readonly (readonly [BucketId, number])[]>,
+  ) {
+    this.#connections = connections
+    this.#bell = createFeedBell({
+      revisions,
+      interval: () => (this.#listener?.hears() ? interval : deafInterval),
+    })
+  }
 
-  const notify = (payload: string) =>
-    connections.read((session) =>
+  /** As FeedBell. */
+  watch(bucketId: BucketId, onChange: () => void): () => void {
+    this.#listener ??= listen({
+      open: this.#connections.openClient,
+      test: () => this.#notify(`${this.#self} `),
+      self: this.#self,
+      receive: (payload) => this.#receive(payload),
+    })
+    return this.#bell.watch(bucketId, onChange)
+  }
+
+  /** As FeedBell, for all processes. */
+  ring(bucketId: BucketId): void {
+    this.#bell.ring(bucketId)
+    this.#pending.add(bucketId)
+    this.#announce()
+  }
+
+  /** As FeedBell, for all processes. */
+  check(): void {
+    this.#bell.check()
+    this.#isAnyPending = true
+    this.#announce()
+  }
+
+  async close(): Promise<void> {
+    this.#bell.close()
+    if (this.#timer !== null) {
+      clearTimeout(this.#timer)
+      this.#send()
+    }
+    await Promise.all([this.#sending, this.#listener?.close()])
+  }
+
+  #notify(payload: string): Promise<unknown> {
+    return this.#connections.read((session) =>
       // It is not worth a sync: what it tells is in the table.
       session.run(
         "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)",
@@ -55,59 +94,31 @@ export function createPostgresBell(
         payload,
       ),
     )
+  }
 
-  function receive(payload: string): void {
+  #receive(payload: string): void {
     const [sender, ids = ''] = payload.split(' ')
-    if (sender === self) return
-    if (ids === '') bell.check()
-    else for (const id of ids.split(',')) if (idShape.test(id)) bell.ring(bucketIdOf([Number(id)], 0))
+    if (sender === this.#self) return
+    if (ids === '') this.#bell.check()
+    else for (const id of ids.split(',')) if (idShape.test(id)) this.#bell.ring(bucketIdOf([Number(id)], 0))
   }
 
-  function send(): void {
-    timer = null
-    lastSent = performance.now()
-    const ids = isAnyPending || pending.size > idsPerNotification ? '' : [...pending].join(',')
-    isAnyPending = false
-    pending.clear()
-    // A lost notification costs time: watchers compare the revisions.
-    sending = notify(`${self} ${ids}`).catch(() => undefined)
-  }
-
-  const announce = (): void => {
-    timer ??= setTimeout(
-      send,
-      Math.max(notificationDelay, lastSent + notificationInterval - performance.now()),
+  #announce(): void {
+    this.#timer ??= setTimeout(
+      () => this.#send(),
+      Math.max(notificationDelay, this.#lastSent + notificationInterval - performance.now()),
     )
   }
 
-  return {
-    watch(bucketId, onChange) {
-      listener ??= listen({
-        open: connections.openClient,
-        test: () => notify(`${self} `),
-        self,
-        receive,
-      })
-      return bell.watch(bucketId, onChange)
-    },
-    ring(bucketId) {
-      bell.ring(bucketId)
-      pending.add(bucketId)
-      announce()
-    },
-    check() {
-      bell.check()
-      isAnyPending = true
-      announce()
-    },
-    async close() {
-      bell.close()
-      if (timer !== null) {
-        clearTimeout(timer)
-        send()
-      }
-      await Promise.all([sending, listener?.close()])
-    },
+  #send(): void {
+    this.#timer = null
+    this.#lastSent = performance.now()
+    const isAny = this.#isAnyPending || this.#pending.size > idsPerNotification
+    const ids = isAny ? '' : [...this.#pending].join(',')
+    this.#isAnyPending = false
+    this.#pending.clear()
+    // A lost notification costs time: watchers compare the revisions.
+    this.#sending = this.#notify(`${this.#self} ${ids}`).catch(() => undefined)
   }
 }
 

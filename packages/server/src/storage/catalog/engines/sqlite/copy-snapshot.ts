@@ -116,8 +116,7 @@ export async function copySnapshot(
     createAll(db, 'index')
     if (hasLabels) rebuildAllLabels(db)
     if (unread.length > 0 || !hasDerived) recountAll(db)
-    for (const name of ['user_version', 'application_id'])
-      db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
+    copyPragmas(db)
     return { items: missing, hasLostEvents: events.hasLost() }
   } catch (error) {
     throw isUnreadable(error) ? new UnreadableTable('items or contents', error) : error
@@ -137,6 +136,12 @@ class UnreadableTable extends ExplainedError {
     )
     this.table = table
   }
+}
+
+/** The version of the schema, and what the file is. */
+function copyPragmas(db: DatabaseSync): void {
+  for (const name of ['user_version', 'application_id'])
+    db.exec(`PRAGMA main.${name} = ${integer(one(db.prepare(`PRAGMA source.${name}`)) ?? [], 0)}`)
 }
 
 function copyTable(db: DatabaseSync, table: string): void {
