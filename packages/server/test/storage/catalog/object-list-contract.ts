@@ -101,7 +101,7 @@ export function describeObjectLists(engine: string, fresh: Fresh): void {
       await catalog.createBucket('b', { trashDays: 1 }, 1)
       const bucketId = await newBucket(catalog, 'b')
       const model = new Model()
-      const names = Array.from({ length: 30 }, () => text(5)).filter((key) => !key.startsWith('_items/'))
+      const names = Array.from({ length: 50 }, () => text(5)).filter((key) => !key.startsWith('_items/'))
       const steps: Record<string, () => Promise<void>> = {
         async put() {
           const key = pick(names)
@@ -169,7 +169,7 @@ export function describeObjectLists(engine: string, fresh: Fresh): void {
         }
         return {
           ...{ prefix: pick(['', text(2), near()]), delimiter },
-          ...{ after: pick([null, text(3), near()]), limit: 1 + random(7) },
+          ...{ after: pick([null, text(3), near()]), limit: 1 + random(pick([7, 50])) },
         }
       }
       const weighted = ['put', 'put', 'put', 'add', ...Object.keys(steps)]

@@ -1,7 +1,17 @@
 import { itemDigits, itemKeyOf, itemsPrefix } from '../../../core/object-key-rules.ts'
 import { isLive } from '../items/items.ts'
 import type { BucketId } from '../records.ts'
-import { all, bytes, integer, itemIdOf, type Query, type Row, text, textOrNull } from '../statements.ts'
+import {
+  all,
+  bytes,
+  eachEngine,
+  integer,
+  itemIdOf,
+  type Query,
+  type Row,
+  text,
+  textOrNull,
+} from '../statements.ts'
 import { keyedBlock, nextUnkeyedBlock } from './keyed-counts.ts'
 import { etagOfItem, keyTextOf } from './object-keys.ts'
 
@@ -109,8 +119,30 @@ interface KeyRange {
 /** What makes one entry of several keys. */
 type Grouping = Pick<KeySelection, 'prefix' | 'delimiter'>
 
-const readKeys = (bucketId: BucketId, range: KeyRange, { prefix, delimiter }: Grouping): Query<KeyEntry[]> =>
-  delimiter === null ? readKeyRange(bucketId, range) : readEntries(bucketId, range, prefix, delimiter)
+/** The first keys of a range, which show whether its keys are entries of their own. */
+const probe = 16
+
+/**
+ * Entries of keys. Keys are read in one range, which takes less time than finding each one: until the first that has others with the same
+ * beginning.
+ */
+function* readKeys(bucketId: BucketId, range: KeyRange, { prefix, delimiter }: Grouping): Query<KeyEntry[]> {
+  if (delimiter === null) return yield* readKeyRange(bucketId, range)
+  const keys: ListedKey[] = []
+  let { from } = range
+  for (const most of [probe, range.limit]) {
+    const limit = Math.min(most, range.limit - keys.length)
+    const found = yield* readKeyRange(bucketId, { ...range, from, limit })
+    const first = found.findIndex(({ key }) => commonPrefixOf(key, prefix, delimiter) !== null)
+    keys.push(...(first === -1 ? found : found.slice(0, first)))
+    const last = keys.at(-1)
+    if (last !== undefined) from = Buffer.from(last.key)
+    if (first !== -1) break
+    if (keys.length === range.limit || found.length < limit) return keys
+  }
+  const others = { ...range, from, limit: range.limit - keys.length }
+  return [...keys, ...(yield* readEntries(bucketId, others, prefix, delimiter))]
+}
 
 /** What lists have of an object, besides its key. */
 const listedColumns = 'item_size, etag, headers, modified_at'
@@ -124,15 +156,15 @@ const readListed = (row: Row, key: string): ListedKey => ({
 })
 
 /** Whether the item of a key has not expired. Rows of items are read only if the bucket has some that have expired and are not removed yet. */
-const isListed = (bucket: string, now: string) =>
-  `(NOT EXISTS (SELECT 1 FROM items WHERE bucket_id = ${bucket} AND item_expires_at <= ${now})
-    OR EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND ${isLive(now)}))`
+const isListed = (now: string) =>
+  `(NOT EXISTS (SELECT 1 FROM buckets WHERE id = $1 AND next_expiry <= ${now})
+    OR (SELECT ${isLive(now)} FROM items WHERE items.id = item_id))`
 
 const readKeyRange = (bucketId: BucketId, { from, to, limit, now }: KeyRange): Query<ListedKey[]> =>
   all(
     (row) => readListed(row, keyTextOf(row, 0)),
     `SELECT key, ${listedColumns} FROM object_keys
-      WHERE bucket_id = $1 AND key > $2 AND key < $3 AND ${isListed('$1', '$4')} ORDER BY key LIMIT $5`,
+      WHERE bucket_id = $1 AND key > $2 AND key < $3 AND ${isListed('$4')} ORDER BY key LIMIT $5`,
     ...[bucketId, from, to, now, limit],
   )
 
@@ -155,26 +187,34 @@ const readEntries = (
     ...[bucketId, Buffer.byteLength(prefix), Buffer.from(delimiter), from, to, limit, now],
   )
 
-/** Where the delimiter begins in a key after its first $2 bytes, from 1; 0 if it is not there. */
-const sqliteAt = 'instr(substr(found.key, $2 + 1), $3)'
-const sqliteEntry = `substr(found.key, 1, $2 + ${sqliteAt} - 1 + length($3))`
-
-const entryRows = {
-  // The first row is the place after which the entries are, and the last one has no key.
-  sqlite: `WITH RECURSIVE found (number, key) AS (
-      SELECT 0, $4
-      UNION ALL
-      SELECT number + 1, (SELECT key FROM object_keys WHERE bucket_id = $1 AND key < $5
-        AND key > CASE WHEN number = 0 OR ${sqliteAt} = 0 THEN found.key ELSE CAST(${sqliteEntry} || x'ff' AS BLOB) END
-        AND ${isListed('$1', '$7')} ORDER BY key LIMIT 1)
-      FROM found WHERE found.key IS NOT NULL AND number < $6
-    )
-    SELECT entry, ${listedColumns} FROM (SELECT number, ${sqliteAt} = 0 AS is_key, CASE WHEN ${sqliteAt} = 0 THEN found.key ELSE ${sqliteEntry} END AS entry
-      FROM found WHERE number > 0 AND found.key IS NOT NULL) AS entries
-    LEFT JOIN object_keys ON is_key AND bucket_id = $1 AND key = entry ORDER BY number`,
-  postgres: `SELECT entry, ${listedColumns} FROM list_entries($1, $2::int4, $3, $4, $5, $6::int4, $7) WITH ORDINALITY AS listed (entry, is_prefix, number)
-    LEFT JOIN object_keys ON is_prefix = 0 AND bucket_id = $1 AND key = entry ORDER BY number`,
+/** Where the delimiter begins in a key after its first bytes, from 1; 0 if it is not there. */
+const delimiterAt = {
+  sqlite: 'instr(substr(found.key, $2 + 1), $3)',
+  postgres: 'position($3::bytea IN substr(found.key, $2::int4 + 1))',
 }
+
+/** What all keys of an entry begin with, and 0xFF. */
+const afterEntry = (entry: string) => ({
+  sqlite: `CAST(${entry} || x'ff' AS BLOB)`,
+  postgres: `${entry} || '\\xff'`,
+})
+
+const entryRows = eachEngine((engine) => {
+  const at = delimiterAt[engine]
+  const entry = `substr(found.key, 1, $2::int4 + ${at} - 1 + length($3::bytea))`
+  // The first row is the place after which the entries are, and the last one has no key.
+  return `WITH RECURSIVE found (number, key) AS (
+      SELECT 0, $4::bytea
+      UNION ALL
+      SELECT number + 1, (SELECT object_keys.key FROM object_keys WHERE bucket_id = $1 AND object_keys.key < $5
+        AND object_keys.key > CASE WHEN number = 0 OR ${at} = 0 THEN found.key ELSE ${afterEntry(entry)[engine]} END
+        AND ${isListed('$7')} ORDER BY object_keys.key LIMIT 1)
+      FROM found WHERE found.key IS NOT NULL AND number < $6::int4
+    )
+    SELECT entry, ${listedColumns} FROM (SELECT number, ${at} = 0 AS is_key, CASE WHEN ${at} = 0 THEN found.key ELSE ${entry} END AS entry
+      FROM found WHERE number > 0 AND found.key IS NOT NULL) AS entries
+    LEFT JOIN object_keys ON is_key AND bucket_id = $1 AND key = entry ORDER BY number`
+})
 
 /** Items without a key, of which the derived keys are in a range. */
 function* readItems(bucketId: BucketId, range: KeyRange, { prefix, delimiter }: Grouping): Query<KeyEntry[]> {

@@ -115,28 +115,6 @@ BEGIN
   WHERE bucket_id = _bucket AND keyed_counts.slot = counted.slot;
 END $$;
 
--- Entries of a list of keys with a delimiter, from a place to an end: keys, and what keys begin with up to the delimiter after the first _skipped bytes.
-CREATE FUNCTION list_entries(_bucket int8, _skipped int4, _delimiter bytea, _from bytea, _to bytea, _limit int4, _now int8)
-RETURNS TABLE (entry bytea, is_prefix int4)
-LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  _place bytea := _from;
-  _at int4;
-BEGIN
-  FOR _number IN 1.._limit LOOP
-    SELECT key INTO entry FROM object_keys WHERE bucket_id = _bucket AND key > _place AND key < _to
-      AND EXISTS (SELECT FROM items WHERE id = item_id AND ${isLive('_now')}) ORDER BY key LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    _at := position(_delimiter IN substr(entry, _skipped + 1));
-    is_prefix := (_at > 0)::int4;
-    IF _at > 0 THEN
-      entry := substr(entry, 1, _skipped + _at - 1 + length(_delimiter));
-    END IF;
-    _place := CASE WHEN _at > 0 THEN entry || '\\xff' ELSE entry END;
-    RETURN NEXT;
-  END LOOP;
-END $$;
-
 -- Completes the removal of items whose rows the transaction has deleted. A trash has no usage.
 CREATE FUNCTION forget_items(_bucket int8, _seqs int8[], _ids text[], _bytes int8, _contents int8[], _tombstones text[])
 RETURNS void
