@@ -19,6 +19,7 @@ export {
 } from './pieces.ts'
 export {
   hasTiffStructure,
+  isRemovableType,
   mayHaveRemovableMetadata,
   planRemoval,
   type RemovableFormat,

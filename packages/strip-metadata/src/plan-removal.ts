@@ -57,6 +57,9 @@ const isTagged = (head: Uint8Array): boolean => Buffer.from(head.subarray(0, 3))
 /** Whether a file with this head has the structure of TIFF, as RAW files have. */
 export const hasTiffStructure = (head: Uint8Array): boolean => formatBySignature(head) === 'tiff'
 
+/** Whether files of this stored type have one of the formats. */
+export const isRemovableType = (contentType: string): boolean => formats.has(contentType)
+
 /**
  * False if no decoder of the formats reads a file of `size` bytes with this head, whatever its stored type is. True does not mean that one
  * does. `isText` is called for a head that may be a text.
@@ -67,7 +70,7 @@ export function mayHaveRemovableMetadata(
   contentType: string,
   isText: (head: Uint8Array) => boolean,
 ): boolean {
-  if (formats.has(contentType)) return true
+  if (isRemovableType(contentType)) return true
   // Text can have the letters of a signature. Boxes, tags and chunks of a file have bytes of their lengths that no text has.
   if (isText(head)) return formatBySignature(head) === 'jpeg'
   if (isTagged(head) || formatBySignature(head) !== null) return true

@@ -77,6 +77,12 @@ function claimedType(declared: string | null, filename: string | null): StoredTy
   return { contentType, extension: urlExtension(extension) }
 }
 
+/** The types that the name of a file and its declared type name. */
+export function namedTypes(declared: string | null, filename: string | null): readonly string[] {
+  const extension = extensionOf(filename ?? '')
+  return [essenceOf(declared ?? ''), (extension && mime.getType(extension)) ?? ''].map(storedNameOf)
+}
+
 /** Whether every file of this type has a signature that is detected. */
 function hasSignature({ contentType, extension }: StoredType): boolean {
   if (oftenUnsigned.has(contentType)) return false

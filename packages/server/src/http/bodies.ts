@@ -411,7 +411,8 @@ async function readAll(request: IncomingMessage, readBody: BodyReader): Promise<
   return Buffer.concat(chunks)
 }
 
-async function withDeadline<T>(reading: Promise<T>): Promise<T> {
+/** Throws Fault `request-timeout` if the body takes too long. */
+export async function withDeadline<T>(reading: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
     reject(new Fault('request-timeout', `The body took longer than ${deadline / 1000} seconds to arrive.`))

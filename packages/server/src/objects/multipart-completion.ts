@@ -1,16 +1,23 @@
 import { createHash } from 'node:crypto'
+import { compositeChecksum, wholeChecksum } from '../core/checksums.ts'
 import { Fault, fileTooLarge } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import { maxFileSizeOf } from '../core/quotas.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { Completion, StoredPart } from '../storage/catalog/objects/multipart-uploads.ts'
-import type { AddedItem, ItemDetails, NewItem } from '../storage/catalog/records.ts'
 import type { StoreOperations } from '../uploads/commit.ts'
 import { defaultExpiry } from '../uploads/new-items.ts'
 import { ObjectFault } from './object-faults.ts'
-import { type ObjectConditions, refusal, type StoredObject, storedHeaders } from './object-operations.ts'
-import type { ChecksumState, NewChecksum, ObjectCaller, ObjectHeaders } from './object-types.ts'
+import {
+  detailsOf,
+  type ObjectConditions,
+  parseParts,
+  refusal,
+  type StoredObject,
+  storedHeaders,
+} from './object-operations.ts'
+import type { ObjectCaller, ObjectChecksum, ObjectPart } from './object-types.ts'
 import { findAny, type OpenMultipart, openOf, uploadUnknown } from './open-multiparts.ts'
 
 /** Bytes of each part but the last, at least. */
@@ -32,12 +39,16 @@ interface NamedPart {
 }
 
 export interface CompletionOptions {
-  /** In the order of their numbers. */
+  /** In the order of their numbers. Of those with one number, the last one counts. */
   readonly parts: readonly NamedPart[]
   readonly conditions: ObjectConditions
-  readonly newChecksum: NewChecksum
   /** What the client expects of the object; members that are left out are not checked. */
-  readonly expected?: { readonly size?: number; readonly checksum?: string }
+  readonly expected?: {
+    readonly size?: number
+    readonly checksum?: Pick<ObjectChecksum, 'algorithm' | 'value'>
+    /** Of the checksum. */
+    readonly type?: string
+  }
 }
 
 export interface CompletionParts {
@@ -54,6 +65,9 @@ export interface CompletionParts {
 /** Completions in progress in this process, by upload and etag: a client whose connection was lost sends the request again. */
 type Running = Map<string, Promise<StoredObject>>
 
+/** How often a completion begins again because a part was replaced while its bytes were read. */
+const maxAttempts = 3
+
 /**
  * Makes one object of parts, in place of the one that has the key (docs/interface.md MU8). A repetition returns the same object for a day (MU9). Throws Fault
  * `upload-unknown`, ObjectFault `part-order`, `part-invalid`, `part-too-small` and `checksum-mismatch`, and as putObject.
@@ -65,26 +79,28 @@ export async function completeMultipart(
   id: string,
   options: CompletionOptions,
 ): Promise<StoredObject> {
-  requireOrder(options.parts)
-  const etag = etagOfParts(options.parts.map((part) => part.etag))
   const upload = await findAny(parts, caller, key, id)
+  const named = inOrder(options.parts)
+  const etag = etagOfParts(named.map((part) => part.etag))
   if (upload.completed !== null) return repeated(upload, etag)
   const name = `${id} ${etag}`
   const running = parts.running.get(name)
   if (running !== undefined) return running
-  const completed = complete(parts, caller, upload, options, etag).finally(() => parts.running.delete(name))
+  const completed = completeAtLast(parts, caller, upload, { ...options, parts: named }, etag).finally(() =>
+    parts.running.delete(name),
+  )
   parts.running.set(name, completed)
   return completed
 }
 
-function requireOrder(named: readonly NamedPart[]): void {
+/** The parts, each number once. Throws ObjectFault `part-order` and `part-invalid`. */
+function inOrder(named: readonly NamedPart[]): readonly NamedPart[] {
   if (named.length === 0 || named.length > maxParts)
     throw new ObjectFault('part-invalid', `An object has 1 to ${maxParts} parts.`)
-  if (named.some(({ etag }) => !/^[0-9a-f]{32}$/.test(etag)))
-    throw new ObjectFault('part-invalid', 'A part that is named is not stored.')
-  for (const [index, { number }] of named.entries())
-    if (index > 0 && number <= (named[index - 1]?.number ?? 0))
-      throw new ObjectFault('part-order', 'The parts must be in the order of their numbers.')
+  if (named.some(({ etag }) => !/^[0-9a-f]{32}$/.test(etag))) throw partMissing()
+  if (named.some(({ number }, index) => number < (named[index - 1]?.number ?? 0)))
+    throw new ObjectFault('part-order', 'The parts must be in the order of their numbers.')
+  return named.filter(({ number }, index) => number !== named[index + 1]?.number)
 }
 
 /** MD5 of the MD5s of the parts, with their number: the etag of an object that was uploaded in parts. */
@@ -94,109 +110,137 @@ const etagOfParts = (etags: readonly string[]): string =>
     .digest('hex')}-${etags.length}`
 
 /** The object that an upload has become, also if it was deleted or replaced since. */
-function repeated(upload: OpenMultipart, etag: string): StoredObject {
-  const { key, completed, isPublic, headers } = upload
+function repeated({ key, completed, isPublic, headers }: OpenMultipart, etag: string): StoredObject {
   if (completed === null || completed.etag !== etag) throw uploadUnknown()
   const item = detailsOf(completed.item)
-  const sizes: unknown = JSON.parse(completed.parts)
-  return { ...{ key, item, etag, isPublic, headers }, parts: numbersOf(sizes), lastModified: item.createdAt }
+  return {
+    ...{ key, item, etag, isPublic, headers },
+    ...{ parts: parseParts(completed.parts), lastModified: item.createdAt },
+  }
 }
 
-const numbersOf = (sizes: unknown): readonly number[] =>
-  Array.isArray(sizes) ? sizes.filter((size) => typeof size === 'number') : []
+/** A part was replaced or removed while its bytes were read. */
+class PartsChanged extends Error {}
 
-/** The details of a new item. */
-const detailsOf = (item: NewItem): ItemDetails => ({
-  ...item,
-  ...{ thumbhash: null, duration: null, altText: null, caption: null },
-})
+/** Completes the upload as it is, until no part changes meanwhile. */
+async function completeAtLast(...input: Parameters<typeof complete>): Promise<StoredObject> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await complete(...input)
+    } catch (error) {
+      if (!(error instanceof PartsChanged)) throw error
+      if (attempt === maxAttempts) throw partMissing()
+    }
+  }
+}
 
+/** Throws PartsChanged. */
 async function complete(
   parts: CompletionParts,
   caller: ObjectCaller,
   upload: OpenMultipart,
-  { parts: named, conditions, newChecksum, expected = {} }: CompletionOptions,
+  { parts: named, conditions, expected = {} }: CompletionOptions,
   etag: string,
 ): Promise<StoredObject> {
   const { catalog, storeFile, maxFileSize, now, deleteLater } = parts
   const { key, isPublic } = upload
   const chosen = await choose(parts, upload, named)
-  const sizes = chosen.map(({ size }) => size)
-  const size = sizes.reduce((sum, one) => sum + one, 0)
+  const size = chosen.reduce((sum, part) => sum + part.size, 0)
   const limit = maxFileSizeOf(caller, maxFileSize)
   if (size > limit) throw fileTooLarge(limit)
-  if (expected.size !== undefined && expected.size !== size)
-    throw new ObjectFault('part-invalid', `The parts have ${size} bytes together, not ${expected.size}.`)
-  const checksum = upload.checksum && new CompleteChecksum(upload.checksum, newChecksum)
-  const known: { details?: KnownDetails; object?: StoredObject; completion?: Completion } = {}
-  const onEnd = () => {
-    const value = checksum?.valueOf(chosen) ?? null
-    if (expected.checksum !== undefined && value !== null && value !== expected.checksum)
-      throw new ObjectFault('checksum-mismatch', 'The checksum of the object is not the one that was sent.')
-    const headers =
-      upload.checksum === null || value === null
-        ? upload.headers
-        : { ...upload.headers, checksum: { ...upload.checksum, value } }
-    known.details = { headers, stored: storedHeaders(headers) }
-  }
-  const add = async (item: AddedItem) => {
-    const { details } = known
-    if (details === undefined) throw new TypeError('the parts have not ended')
-    const { bytes: _bytes, by: _by, ...described } = item
-    known.completion = await catalog.completeMultipart(
-      caller.bucketId,
-      upload.id,
-      chosen.map(({ number, size, etag }) => ({ number, size, etag })),
-      {
-        ...{ key, item, etag, isPublic, headers: details.stored },
-        ...{ parts: JSON.stringify(sizes), modifiedAt: item.createdAt },
-      },
-      { ...conditions, mayReplace: caller.scopes.has('media:delete'), keptUntil: now() + keptFor },
-      caller.actor,
-    )
-    if (known.completion.outcome !== 'completed') return null
-    const { headers } = details
-    return {
-      ...{ key, etag, isPublic, headers },
-      item: detailsOf(described),
-      parts: sizes,
-      lastModified: item.createdAt,
-    }
-  }
-  const stored = await storeFile(
+  const checksum = checksumOf(upload, chosen)
+  requireExpected(expected, size, checksum)
+  const headers = checksum === null ? upload.headers : { ...upload.headers, checksum }
+  const objectParts = chosen.map(objectPartOf)
+  const details = { etag, isPublic, headers: storedHeaders(headers), parts: JSON.stringify(objectParts) }
+  const replacement = { ...conditions, mayReplace: caller.scopes.has('media:delete') }
+  const { completion, object } = await storeFile(
     caller,
     {
       sent: { filename: key, declaredType: upload.headers.contentType ?? null, isKey: true },
-      body: bytesOf(parts, upload, chosen, checksum, onEnd),
+      body: bytesOf(parts, upload, chosen),
     },
     {
       by: caller.actor,
       expiresAt: defaultExpiry(caller.itemDays, now()),
       atMost: size,
       isReserved: true,
-      add,
+      add: async (item) => {
+        // Before the catalog takes over the bytes.
+        const stored: StoredObject = {
+          ...{ key, etag, isPublic, headers },
+          ...{ item: detailsOf(item), parts: objectParts, lastModified: item.createdAt },
+        }
+        const done = await catalog.completeMultipart(
+          caller.bucketId,
+          upload.id,
+          chosen,
+          { ...details, key, item, modifiedAt: item.createdAt },
+          { ...replacement, keptUntil: now() + keptFor },
+          caller.actor,
+        )
+        return {
+          isAdded: done.outcome === 'completed',
+          result: { completion: done, object: stored },
+        }
+      },
     },
   )
-  if (stored === null) return otherwise(known.completion, etag)
-  if (known.completion?.outcome === 'completed') deleteLater(known.completion.tombstones)
-  return stored
-}
-
-interface KnownDetails {
-  readonly headers: ObjectHeaders
-  readonly stored: string
+  if (completion.outcome !== 'completed') return otherwise(completion, etag)
+  deleteLater(completion.tombstones)
+  return object
 }
 
 /** The result of a completion that has added nothing. */
-function otherwise(completion: Completion | undefined, etag: string): StoredObject {
-  if (completion?.outcome === 'refused') throw refusal(completion.refused)
-  if (completion?.outcome === 'repeated') return repeated(openOf(completion.upload), etag)
-  if (completion?.outcome === 'changed') throw partMissing()
-  throw uploadUnknown()
+function otherwise(
+  completion: Exclude<Completion, { readonly outcome: 'completed' }>,
+  etag: string,
+): StoredObject {
+  switch (completion.outcome) {
+    case 'refused':
+      throw refusal(completion.refused)
+    case 'repeated':
+      return repeated(openOf(completion.upload), etag)
+    case 'changed':
+      throw new PartsChanged()
+    case 'unknown':
+      throw uploadUnknown()
+  }
 }
 
 const partMissing = () =>
   new ObjectFault('part-invalid', 'A part that is named is not stored, or was replaced by another one.')
+
+/** Throws ObjectFault `part-invalid` and `checksum-mismatch`. */
+function requireExpected(
+  expected: NonNullable<CompletionOptions['expected']>,
+  size: number,
+  found: ObjectChecksum | null,
+): void {
+  if (expected.size !== undefined && expected.size !== size)
+    throw new ObjectFault('part-invalid', `The parts have ${size} bytes together, not ${expected.size}.`)
+  const { algorithm = found?.algorithm, value = found?.value } = expected.checksum ?? {}
+  if (
+    algorithm !== found?.algorithm ||
+    value !== found?.value ||
+    (expected.type ?? found?.type) !== found?.type
+  )
+    throw new ObjectFault('checksum-mismatch', 'The checksum of the object is not the one that was sent.')
+}
+
+const objectPartOf = ({ size, checksum }: StoredPart): ObjectPart => ({
+  size,
+  ...(checksum !== null && { checksum }),
+})
+
+/** The checksum of the object, which those of its parts determine; null if the upload has none. */
+function checksumOf({ checksum }: OpenMultipart, chosen: readonly StoredPart[]): ObjectChecksum | null {
+  if (checksum === null) return null
+  const parts = chosen.map((part) => ({ size: part.size, value: part.checksum ?? '' }))
+  const { algorithm, type } = checksum
+  const value = type === 'COMPOSITE' ? compositeChecksum(algorithm, parts) : wholeChecksum(algorithm, parts)
+  return value === null ? null : { ...checksum, value }
+}
 
 /** The stored parts that the client names. Throws ObjectFault `part-invalid` and `part-too-small`. */
 async function choose(
@@ -204,14 +248,8 @@ async function choose(
   { id }: OpenMultipart,
   named: readonly NamedPart[],
 ): Promise<readonly StoredPart[]> {
-  const stored = new Map<number, StoredPart>()
-  for (let last = 0; ; ) {
-    const some = await catalog.listParts(id, last, partsPerRead)
-    for (const part of some) stored.set(part.number, part)
-    const end = some.at(-1)
-    if (end === undefined || some.length < partsPerRead) break
-    last = end.number
-  }
+  const parts = await catalog.listParts(id, 0, maxParts)
+  const stored = new Map(parts.map((part) => [part.number, part]))
   const chosen = named.map(({ number, etag, checksum }) => {
     const part = stored.get(number)
     if (part === undefined || part.etag !== etag) throw partMissing()
@@ -227,40 +265,11 @@ async function choose(
   return chosen
 }
 
-const partsPerRead = 1_000
-
-/** The checksum of an object in parts: of all bytes, or of the checksums of the parts. */
-class CompleteChecksum {
-  readonly #type: NonNullable<OpenMultipart['checksum']>['type']
-  readonly #state: ChecksumState
-
-  constructor({ algorithm, type }: NonNullable<OpenMultipart['checksum']>, newChecksum: NewChecksum) {
-    this.#type = type
-    this.#state = newChecksum(algorithm)
-  }
-
-  update(bytes: Uint8Array): void {
-    if (this.#type === 'FULL_OBJECT') this.#state.update(bytes)
-  }
-
-  /** Null if a part has no checksum. */
-  valueOf(parts: readonly StoredPart[]): string | null {
-    if (this.#type === 'FULL_OBJECT') return this.#state.digest()
-    for (const { checksum } of parts) {
-      if (checksum === null) return null
-      this.#state.update(Buffer.from(checksum, 'base64'))
-    }
-    return `${this.#state.digest()}-${parts.length}`
-  }
-}
-
-/** The bytes of the parts, in their order. Throws Fault `upload-unknown` if the upload was removed, and ObjectFault `part-invalid` if a part was. */
+/** The bytes of the parts, in their order. Throws PartsChanged, and Fault `bytes-missing`. */
 async function* bytesOf(
   parts: Pick<CompletionParts, 'catalog' | 'blobs'>,
   upload: OpenMultipart,
   chosen: readonly StoredPart[],
-  checksum: CompleteChecksum | null,
-  onEnd: () => void,
 ): AsyncGenerator<Uint8Array> {
   for (const part of chosen) {
     if (part.size === 0) continue
@@ -269,35 +278,27 @@ async function* bytesOf(
       let left = part.size
       for await (const chunk of blob.stream(0, part.size - 1)) {
         left -= chunk.byteLength
-        checksum?.update(chunk)
         yield chunk
       }
+      // A stream of a store can end early.
       if (left !== 0) throw bytesMissing()
     } finally {
       await blob.close()
     }
   }
-  onEnd()
+}
+
+async function openPart(
+  { catalog, blobs }: Pick<CompletionParts, 'catalog' | 'blobs'>,
+  { id }: OpenMultipart,
+  { number, itemId, size }: StoredPart,
+) {
+  const blob = await blobs.open(itemId)
+  if (blob?.size === size) return blob
+  await blob?.close()
+  const [current] = await catalog.listParts(id, number - 1, 1)
+  if (current?.itemId !== itemId) throw new PartsChanged()
+  throw bytesMissing()
 }
 
 const bytesMissing = () => new Fault('bytes-missing', 'The bytes of a part are missing on the server.')
-
-/** Opens the blob of a part, or of the equal one that has replaced it. */
-async function openPart(
-  { catalog, blobs }: Pick<CompletionParts, 'catalog' | 'blobs'>,
-  { bucketId, id }: OpenMultipart,
-  part: StoredPart,
-) {
-  let { itemId } = part
-  for (;;) {
-    const blob = await blobs.open(itemId)
-    if (blob !== null && blob.size === part.size) return blob
-    await blob?.close()
-    const upload = await catalog.findMultipart(bucketId, id)
-    if (upload === null || upload.completed !== null) throw uploadUnknown()
-    const [current] = await catalog.listParts(id, part.number - 1, 1)
-    if (current?.number !== part.number || current.etag !== part.etag) throw partMissing()
-    if (current.itemId === itemId) throw bytesMissing()
-    itemId = current.itemId
-  }
-}

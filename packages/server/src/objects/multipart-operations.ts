@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { newChecksum } from '../core/checksums.ts'
 import { fileTooLarge } from '../core/faults.ts'
 import { createItemIds, type ItemId, newMultipartId, type UploadId } from '../core/ids.ts'
 import { maxFileSizeOf } from '../core/quotas.ts'
@@ -13,12 +14,13 @@ import type {
 } from '../storage/catalog/objects/multipart-uploads.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import { commitBlobs } from '../uploads/commit.ts'
+import { requireKeptType } from '../uploads/new-items.ts'
 import type { Reserve } from '../uploads/reservations.ts'
 import type { FreeSpace } from '../uploads/space.ts'
 import { type CompletionParts, completeMultipart } from './multipart-completion.ts'
 import { ObjectFault } from './object-faults.ts'
-import { requireNewKey, type StoredObject, storedHeaders } from './object-operations.ts'
-import type { NewChecksum, ObjectCaller, ObjectHeaders } from './object-types.ts'
+import { hashed, requireNewKey, type StoredObject, storedHeaders } from './object-operations.ts'
+import type { ObjectCaller, ObjectHeaders } from './object-types.ts'
 import {
   findMultipart,
   type MultipartChecksum,
@@ -71,7 +73,7 @@ export function multipartOperations(parts: MultipartParts) {
 /** The parameters after the first one. */
 type Rest<Function> = Function extends (parts: never, ...input: infer Input) => unknown ? Input : never
 
-/** Creates an upload. Throws Fault `quota-exceeded`, `token-limit-exceeded` and `storage-full`. */
+/** Creates an upload. Throws Fault `quota-exceeded`, `token-limit-exceeded`, `storage-full` and `type-refused`. */
 async function createMultipart(
   { catalog, space, expiry, now }: MultipartParts,
   caller: ObjectCaller,
@@ -84,6 +86,7 @@ async function createMultipart(
 ): Promise<UploadId> {
   const { headers, isPublic, checksum } = object
   requireNewKey(key)
+  requireKeptType(caller, { filename: key, declaredType: headers.contentType ?? null, isKey: true })
   space.claim(0).release()
   const createdAt = now()
   const id = newMultipartId(createdAt)
@@ -181,7 +184,7 @@ async function listParts(
 }> {
   const upload = await findMultipart(parts, caller, key, id)
   const found = await parts.catalog.listParts(upload.id, after, limit + 1)
-  return { upload, parts: found.slice(0, limit), isTruncated: found.length > limit }
+  return { upload, parts: found.slice(0, limit), isTruncated: limit > 0 && found.length > limit }
 }
 
 /** A part of the list of unfinished uploads. */
@@ -229,25 +232,25 @@ async function abortMultipart(
   deleteLater(removed)
 }
 
+/** The bytes of an object, both inclusive, or all if the range is null. */
+interface CopiedRange {
+  readonly bucketId: BucketId
+  readonly object: StoredObject
+  readonly range: { readonly start: number; readonly end: number } | null
+}
+
 /**
- * Stores bytes `start` to `end` of an object as a part, both inclusive; all if the range is null (docs/interface.md MU8). Throws as putPart, ObjectFault
- * `range-invalid`, and `key-unknown` if the object was deleted.
+ * Stores bytes of an object as a part (docs/interface.md MU10). Throws as putPart, ObjectFault `range-invalid`, and `key-unknown` if the object was deleted.
  */
 async function copyPart(
   parts: MultipartParts & { readonly newId: () => ItemId },
   caller: ObjectCaller,
   upload: OpenMultipart,
   number: number,
-  source: {
-    readonly bucketId: BucketId
-    readonly object: StoredObject
-    readonly range: { readonly start: number; readonly end: number } | null
-  },
-  newChecksum: NewChecksum,
+  { bucketId, object, range }: CopiedRange,
 ): Promise<StoredPart> {
-  const { object, range } = source
   const item = await parts.catalog.item(object.item.id)
-  if (item === null || item.bucketId !== source.bucketId)
+  if (item === null || item.bucketId !== bucketId)
     throw new ObjectFault('key-unknown', 'There is no object with this key.')
   const { start, end } = range ?? { start: 0, end: item.size - 1 }
   if (range !== null && (start > end || end >= item.size))
@@ -256,19 +259,17 @@ async function copyPart(
       `The object has ${item.size} bytes, and the range is not one of them.`,
     )
   const blob = await parts.openBytes(item)
+  const md5 = createHash('md5')
+  const checksum = upload.checksum && newChecksum(upload.checksum.algorithm)
   try {
-    const md5 = createHash('md5')
-    const checksum = upload.checksum && newChecksum(upload.checksum.algorithm)
-    async function* body(): AsyncGenerator<Uint8Array> {
-      if (item === null || item.size === 0) return
-      for await (const chunk of blob.stream(start, end)) {
-        md5.update(chunk)
-        checksum?.update(chunk)
-        yield chunk
-      }
-    }
-    const finish = () => ({ etag: md5.digest('hex'), checksum: checksum?.digest() ?? null })
-    return await putPart(parts, caller, upload, number, { body: body(), size: end - start + 1, finish })
+    return await putPart(parts, caller, upload, number, {
+      body: hashed(item.size === 0 ? [] : blob.stream(start, end), [md5, checksum]),
+      size: end - start + 1,
+      finish: () => ({
+        etag: md5.digest('hex'),
+        checksum: checksum === null ? null : checksum.digest().toString('base64'),
+      }),
+    })
   } finally {
     await blob.close()
   }

@@ -1,8 +1,10 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { type ChecksumAlgorithm, newChecksum } from '../core/checksums.ts'
 import { Fault } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import { isObject, parseJson } from '../core/json.ts'
 import { isReservedKey, maxKeyLength } from '../core/object-key-rules.ts'
+import type { Amount } from '../core/quotas.ts'
 import type { OpenBytes } from '../downloads/bytes-cache.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import {
@@ -13,11 +15,11 @@ import {
   type KeyRefusal,
 } from '../storage/catalog/objects/object-keys.ts'
 import type { ListedKey } from '../storage/catalog/objects/object-lists.ts'
-import type { AddedItem, BucketId, ItemDetails } from '../storage/catalog/records.ts'
+import type { AddedItem, BucketId, ItemDetails, NewItem } from '../storage/catalog/records.ts'
 import type { StoreOperations } from '../uploads/commit.ts'
 import { defaultExpiry } from '../uploads/new-items.ts'
 import { ObjectFault } from './object-faults.ts'
-import type { ObjectCaller, ObjectHeaders } from './object-types.ts'
+import type { ObjectCaller, ObjectHeaders, ObjectPart } from './object-types.ts'
 
 /** An item with its key. */
 export interface StoredObject<Found extends ItemDetails = ItemDetails> {
@@ -25,8 +27,8 @@ export interface StoredObject<Found extends ItemDetails = ItemDetails> {
   readonly item: Found
   /** Without quotes. */
   readonly etag: string
-  /** The sizes of the parts of which it was made; null if it was not uploaded in parts. */
-  readonly parts: readonly number[] | null
+  /** The parts of which it was made; null if it was not uploaded in parts. */
+  readonly parts: readonly ObjectPart[] | null
   readonly isPublic: boolean
   readonly headers: ObjectHeaders
   /** Milliseconds since 1970. */
@@ -79,9 +81,11 @@ export interface ObjectList {
   readonly next: string | null
 }
 
-/** A copy: new headers instead of those of the source, unless null. */
 interface CopyOptions {
+  /** New headers instead of those of the source; null to keep these. */
   readonly headers: ObjectHeaders | null
+  /** Of a new checksum; null to keep that of the source. */
+  readonly algorithm: ChecksumAlgorithm | null
   readonly isPublic: boolean
   readonly conditions: ObjectConditions
 }
@@ -89,7 +93,7 @@ interface CopyOptions {
 export interface ObjectParts {
   readonly catalog: Pick<
     Catalog,
-    'item' | 'findKey' | 'listKeys' | 'putKey' | 'removeKey' | 'removeKeys' | 'editKey'
+    'bucket' | 'item' | 'findKey' | 'listKeys' | 'putKey' | 'removeKey' | 'removeKeys' | 'editKey'
   >
   readonly storeFile: StoreOperations['storeFile']
   readonly openBytes: OpenBytes
@@ -157,14 +161,18 @@ export function parseHeaders(json: string): ObjectHeaders {
 // storedHeaders has written the other members.
 const isHeaders = (value: unknown): value is ObjectHeaders => isObject(value) && isObject(value['metadata'])
 
-function parseParts(json: string): readonly number[] {
+/** Reads parts as `completeMultipart` writes them. */
+export function parseParts(json: string): readonly ObjectPart[] {
   const parts = parseJson(json)
-  if (!isNumbers(parts)) throw new TypeError('the catalog holds sizes of parts that are not valid')
+  if (!Array.isArray(parts) || !parts.every(isPart))
+    throw new TypeError('the catalog holds parts of an object that are not valid')
   return parts
 }
 
-const isNumbers = (value: unknown): value is number[] =>
-  Array.isArray(value) && value.every((size) => typeof size === 'number')
+const isPart = (value: unknown): value is ObjectPart =>
+  isObject(value) &&
+  typeof value['size'] === 'number' &&
+  (value['checksum'] === undefined || typeof value['checksum'] === 'string')
 
 const storedObjectOf = <Found extends ItemDetails>({
   key,
@@ -219,13 +227,13 @@ async function putObject(
   { body, size, isPublic, conditions, declaredType, finish }: NewObject,
 ): Promise<StoredObject> {
   requireNewKey(key)
-  const outcome: { finished?: FinishedObject; headers?: string; change?: KeyChange } = {}
+  const outcome: { finished?: FinishedObject; headers?: string } = {}
   const end = () => {
     outcome.finished = finish()
     outcome.headers = storedHeaders(outcome.finished.headers)
   }
   if (body instanceof Uint8Array) end()
-  const stored = await storeFile(
+  const { change, object } = await storeFile(
     caller,
     {
       sent: { filename: key, declaredType, isKey: true },
@@ -235,33 +243,44 @@ async function putObject(
       by: caller.actor,
       expiresAt: defaultExpiry(caller.itemDays, now()),
       atMost: size,
+      readFreed: () => freedBy(catalog, caller.bucketId, key),
       add: async (item) => {
         const { finished, headers } = outcome
         if (finished === undefined || headers === undefined) throw new TypeError('a body has not ended')
         const details = { etag: finished.etag, parts: null, isPublic, headers, modifiedAt: item.createdAt }
         // Before the catalog takes over the bytes.
-        const described = detailsOf(item)
-        outcome.change = await catalog.putKey(
+        const object = storedObjectOf({ key, item: detailsOf(item), details })
+        const change = await catalog.putKey(
           caller.bucketId,
           { key, item, ...details },
           { ...conditions, mayReplace: caller.scopes.has('media:delete') },
           caller.limits?.id ?? null,
           caller.actor,
         )
-        return outcome.change.refused === null ? storedObjectOf({ key, item: described, details }) : null
+        return { isAdded: change.refused === null, result: { change, object } }
       },
     },
   )
-  if (outcome.change !== undefined) settle(deleteLater, outcome.change)
-  if (stored === null) throw new TypeError('an object was stored without a result')
-  return stored
+  settle(deleteLater, change)
+  return object
 }
 
-/** The details of an item that was just added. Its bytes are the catalog's. */
-const detailsOf = ({ bytes: _bytes, by: _by, ...item }: AddedItem): ItemDetails => ({
-  ...item,
-  ...{ thumbhash: null, duration: null, altText: null, caption: null },
-})
+/** What the quota has more once the item with this key has left the bucket. The bytes of the trash count. */
+async function freedBy(
+  catalog: Pick<Catalog, 'findKey' | 'bucket'>,
+  bucketId: BucketId,
+  key: string,
+): Promise<Amount> {
+  const [found, bucket] = await Promise.all([catalog.findKey(bucketId, key), catalog.bucket(bucketId)])
+  if (found === null || bucket === null) return { items: 0, bytes: 0 }
+  return { items: 1, bytes: bucket.trashDays === 0 ? found.item.size : 0 }
+}
+
+/** The details of a new item. The bytes of an added one are the catalog's. */
+export function detailsOf(item: NewItem | AddedItem): ItemDetails {
+  const { bytes: _bytes, by: _by, ...described } = { bytes: null, by: null, ...item }
+  return { ...described, ...{ thumbhash: null, duration: null, altText: null, caption: null } }
+}
 
 async function* ending(source: AsyncIterable<Uint8Array>, onEnd: () => void): AsyncGenerator<Uint8Array> {
   yield* source
@@ -332,12 +351,11 @@ async function copyObject(
   caller: ObjectCaller,
   source: { readonly bucketId: BucketId; readonly object: StoredObject },
   key: string,
-  { headers, isPublic, conditions }: CopyOptions,
+  { headers, algorithm, isPublic, conditions }: CopyOptions,
 ): Promise<StoredObject> {
   requireNewKey(key)
   const { catalog, openBytes, now } = parts
   const { object } = source
-  const copied = copiedHeaders(object, headers)
   if (source.bucketId === caller.bucketId && key === object.key) {
     const kept =
       headers === null
@@ -360,12 +378,23 @@ async function copyObject(
   if (item === null || item.bucketId !== source.bucketId) throw refusal('key-unknown')
   const blob = await openBytes(item)
   const md5 = createHash('md5')
+  const checksum = algorithm && newChecksum(algorithm)
+  const copied = copiedHeaders(object, headers)
   try {
     return await putObject(parts, caller, key, {
-      body: item.size === 0 ? new Uint8Array() : hashed(blob.stream(0, item.size - 1), md5),
+      body: hashed(item.size === 0 ? [] : blob.stream(0, item.size - 1), [md5, checksum]),
       size: item.size,
       ...{ isPublic, conditions, declaredType: copied.contentType ?? item.contentType },
-      finish: () => ({ etag: md5.digest('hex'), headers: copied }),
+      finish: () => ({
+        etag: md5.digest('hex'),
+        headers:
+          checksum === null || algorithm === null
+            ? copied
+            : {
+                ...copied,
+                checksum: { algorithm, value: checksum.digest().toString('base64'), type: 'FULL_OBJECT' },
+              },
+      }),
     })
   } finally {
     await blob.close()
@@ -378,9 +407,13 @@ function copiedHeaders({ headers: earlier }: StoredObject, headers: ObjectHeader
   return checksum?.type === 'FULL_OBJECT' ? { ...(headers ?? others), checksum } : (headers ?? others)
 }
 
-async function* hashed(source: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+/** The bytes of a source, which the hashes receive too. */
+export async function* hashed(
+  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  hashes: readonly ({ update(bytes: Uint8Array): unknown } | null)[],
+): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
-    hash.update(chunk)
+    for (const hash of hashes) hash?.update(chunk)
     yield chunk
   }
 }

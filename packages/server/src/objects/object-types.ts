@@ -9,21 +9,20 @@ export interface ObjectCaller extends Grant {
 
 export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
 
-interface ObjectChecksum {
+export interface ObjectChecksum {
   readonly algorithm: ChecksumAlgorithm
   /** Base64; of the type COMPOSITE with a dash and the number of parts. */
   readonly value: string
   readonly type: ChecksumType
 }
 
-/** Computes one checksum. */
-export interface ChecksumState {
-  update(bytes: Uint8Array): unknown
-  /** Base64. */
-  digest(): string
+/** A part of which an object was made. */
+export interface ObjectPart {
+  /** Bytes. */
+  readonly size: number
+  /** Of the algorithm of the checksum of the object, in Base64; left out for none. */
+  readonly checksum?: string
 }
-
-export type NewChecksum = (algorithm: ChecksumAlgorithm) => ChecksumState
 
 /** What a client has stored with an object, and gets with it. */
 export interface ObjectHeaders {

@@ -1,4 +1,4 @@
-import type { ChecksumAlgorithm } from '../core/checksums.ts'
+import { type ChecksumAlgorithm, isChecksumAlgorithm } from '../core/checksums.ts'
 import { Fault } from '../core/faults.ts'
 import { isUploadId } from '../core/ids.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -59,6 +59,8 @@ export const openOf = (upload: Multipart): OpenMultipart => ({
 
 function parseChecksum(stored: string | null): MultipartChecksum | null {
   if (stored === null) return null
-  const [algorithm, type] = stored.split(' ')
-  return { algorithm: algorithm as ChecksumAlgorithm, type: type as ChecksumType }
+  const [algorithm = '', type] = stored.split(' ')
+  if (!isChecksumAlgorithm(algorithm) || (type !== 'FULL_OBJECT' && type !== 'COMPOSITE'))
+    throw new TypeError('the catalog holds a checksum of an upload that is not valid')
+  return { algorithm, type }
 }

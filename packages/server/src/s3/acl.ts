@@ -1,13 +1,12 @@
 import type { Caller } from '../http/authorizer.ts'
-import type { HttpContext } from '../http/context.ts'
 import type { StoredObject } from '../objects/object-operations.ts'
-import { readDocument } from './documents.ts'
-import { type ObjectCall, owner } from './s3-context.ts'
+import { readOptionalDocument } from './documents.ts'
+import { type BucketCall, owner, type S3Context } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
-import { childrenOf, childText, type XmlContent } from './xml.ts'
+import { childrenOf, childText, type XmlContent, type XmlElement } from './xml.ts'
 
-// An object is private or public-read (docs/interface.md SP10): no other ACL exists.
+// An object is private or public-read, a bucket is private (docs/interface.md SP10): no other ACL exists.
 
 const everybody = 'http://acs.amazonaws.com/groups/global/AllUsers'
 
@@ -20,22 +19,26 @@ const canned: Readonly<Record<string, boolean>> = {
 }
 
 const unsupported = (what: string) =>
-  new S3Error('NotImplemented', `${what}: an object is private or public-read.`)
+  new S3Error('NotImplemented', `${what}: an ACL is private or public-read.`)
 
 type PublicKeys = Pick<Caller, 'publicKeys'>
 
 /** Whether the object that a request stores is for everybody. Throws S3Error `NotImplemented`, and `AccessControlListNotSupported` as requirePublicKeys. */
 export function isPublicAcl(request: S3Request, caller: PublicKeys): boolean {
-  const acl = request.header('x-amz-acl')
-  if (acl === undefined) return false
-  const isPublic = canned[acl]
-  if (isPublic === undefined) throw unsupported(`x-amz-acl ${acl}`)
+  const isPublic = readCanned(request)
   if (isPublic) requirePublicKeys(caller)
   return isPublic
 }
 
+function readCanned(request: S3Request): boolean {
+  const acl = request.header('x-amz-acl') ?? 'private'
+  const isPublic = canned[acl]
+  if (isPublic === undefined) throw unsupported(`x-amz-acl ${acl}`)
+  return isPublic
+}
+
 /** Nothing would be public in other buckets. */
-function requirePublicKeys({ publicKeys }: PublicKeys): void {
+export function requirePublicKeys({ publicKeys }: PublicKeys): void {
   if (publicKeys) return
   throw new S3Error(
     'AccessControlListNotSupported',
@@ -43,24 +46,25 @@ function requirePublicKeys({ publicKeys }: PublicKeys): void {
   )
 }
 
-/** Reads the ACL of a request that changes that of an object. */
-export async function readAcl(http: Pick<HttpContext, 'readBody'>, call: ObjectCall): Promise<boolean> {
-  const { request, caller } = call
-  const document = await readDocument(http, call, 'AccessControlPolicy', true)
-  if (document === null) return isPublicAcl(request, caller)
+/** Whether a request that changes an ACL names everybody in it. Throws S3Error `NotImplemented`. */
+export async function readAcl(context: S3Context, call: BucketCall): Promise<boolean> {
+  const { request } = call
+  const document = await readOptionalDocument(context, call, 'AccessControlPolicy')
+  if (document === null) return readCanned(request)
   if (request.header('x-amz-acl') !== undefined)
     throw new S3Error('InvalidRequest', 'A request has x-amz-acl or a document, not both.')
-  let isPublic = false
-  for (const list of childrenOf(document, 'AccessControlList'))
-    for (const grant of childrenOf(list, 'Grant')) {
-      const [grantee] = childrenOf(grant, 'Grantee')
-      const permission = childText(grant, 'Permission')?.trim()
-      if (grantee === undefined) throw new S3Error('MalformedXML')
-      if (childText(grantee, 'URI')?.trim() === everybody && permission === 'READ') isPublic = true
-      else if (childText(grantee, 'ID')?.trim() !== owner.ID) throw unsupported('A grant')
-    }
-  if (isPublic) requirePublicKeys(caller)
-  return isPublic
+  const grants = childrenOf(document, 'AccessControlList').flatMap((list) => childrenOf(list, 'Grant'))
+  return grants.map(isForEverybody).includes(true)
+}
+
+/** Whether a grant lets everybody read. Throws S3Error `NotImplemented` for all others but that of the owner. */
+function isForEverybody(grant: XmlElement): boolean {
+  const [grantee] = childrenOf(grant, 'Grantee')
+  if (grantee === undefined) throw new S3Error('MalformedXML')
+  const isRead = childText(grant, 'Permission')?.trim() === 'READ'
+  if (isRead && childText(grantee, 'URI')?.trim() === everybody) return true
+  if (childText(grantee, 'ID')?.trim() !== owner.ID) throw unsupported('A grant')
+  return false
 }
 
 const grantee = (type: string) =>

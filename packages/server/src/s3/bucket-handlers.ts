@@ -1,7 +1,9 @@
+import type { KeyGrant } from '../access/key-access.ts'
 import { createBucket, deleteBucket } from '../buckets/bucket-operations.ts'
 import { Fault } from '../core/faults.ts'
 import { bucketNameRule, isBucketName } from '../core/names.ts'
-import { readDocument } from './documents.ts'
+import { aclDocument, readAcl } from './acl.ts'
+import { readDocument, readOptionalDocument } from './documents.ts'
 import {
   type BucketCall,
   isoTime,
@@ -26,14 +28,53 @@ export const bucketHandlers: S3Handlers<S3Call, 'ListBuckets' | 'CreateBucket' |
   DeleteBucket: removeBucket,
 }
 
-/** The operations that read what a bucket is. */
-export const bucketReads: S3Handlers<BucketCall, 'HeadBucket' | 'GetBucketLocation' | 'GetBucketVersioning'> =
-  {
-    HeadBucket: async () => ({ status: 200, headers: { 'x-amz-bucket-region': region } }),
-    // The default region has an empty location.
-    GetBucketLocation: async () => ({ status: 200, xml: ['LocationConstraint', ''] }),
-    GetBucketVersioning: async () => ({ status: 200, xml: ['VersioningConfiguration', ''] }),
-  }
+/** What a bucket is, and the settings of S3 that all buckets have. */
+export const bucketSettings: S3Handlers<
+  BucketCall,
+  | 'HeadBucket'
+  | 'GetBucketLocation'
+  | 'GetBucketVersioning'
+  | 'PutBucketVersioning'
+  | 'GetBucketAcl'
+  | 'PutBucketAcl'
+> = {
+  HeadBucket: async () => ({ status: 200, headers: { 'x-amz-bucket-region': region } }),
+  // The default region has an empty location.
+  GetBucketLocation: async () => ({ status: 200, xml: ['LocationConstraint', ''] }),
+  GetBucketVersioning: async () => ({ status: 200, xml: ['VersioningConfiguration', ''] }),
+  PutBucketVersioning: putVersioning,
+  GetBucketAcl: async () => ({ status: 200, xml: aclDocument({ isPublic: false }) }),
+  PutBucketAcl: putAcl,
+}
+
+/** A bucket behaves as one whose versioning is suspended: a put replaces the object, which has no version. */
+async function putVersioning(context: S3Context, call: BucketCall) {
+  const document = await readDocument(context, call, 'VersioningConfiguration')
+  const status = childText(document, 'Status')?.trim()
+  if (status !== 'Enabled' && status !== 'Suspended') throw new S3Error('MalformedXML')
+  const isDeleteGuarded = childText(document, 'MfaDelete')?.trim() === 'Enabled'
+  if (status === 'Enabled' || isDeleteGuarded)
+    throw new S3Error('NotImplemented', 'The service has no versions of objects.')
+  return { status: 200 }
+}
+
+/** Nobody lists a bucket, or writes to it, without an access key. */
+async function putAcl(context: S3Context, call: BucketCall) {
+  const isPublic = await readAcl(context, call)
+  if (!isPublic) return { status: 200 }
+  throw new S3Error('AccessControlListNotSupported', 'The ACL of a bucket is private.')
+}
+
+/** Throws the error for a bucket in which the access key grants nothing. Programs create a bucket after `NoSuchBucket`. */
+export async function refuseBucket(
+  { catalog }: Pick<S3Context['http'], 'catalog'>,
+  { bucketId }: Pick<KeyGrant, 'bucketId'>,
+  name: string,
+): Promise<never> {
+  if (bucketId === null || !isBucketName(name) || (await catalog.findListedBucket(name)) === null)
+    throw new S3Error('NoSuchBucket')
+  throw new S3Error('AccessDenied', 'The access key belongs to another bucket.')
+}
 
 /** All buckets for a service token that may manage them, otherwise the bucket of the token. */
 async function listBuckets({ http: { catalog } }: S3Context, { grant, request }: S3Call) {
@@ -80,12 +121,12 @@ function readLimit(text: string | undefined): number {
   return limit
 }
 
-async function makeBucket({ http }: S3Context, call: S3Call) {
-  const { catalog } = http
+async function makeBucket(context: S3Context, call: S3Call) {
+  const { catalog } = context.http
   const { request, actor } = call
   const name = request.target.bucket ?? ''
   if (!isBucketName(name)) throw new S3Error('InvalidBucketName', bucketNameRule)
-  const document = await readDocument(http, call, 'CreateBucketConfiguration', true)
+  const document = await readOptionalDocument(context, call, 'CreateBucketConfiguration')
   const location = document && childText(document, 'LocationConstraint')
   if (document?.children.some((child) => child.name !== 'LocationConstraint'))
     throw new S3Error('NotImplemented', 'CreateBucketConfiguration has LocationConstraint only.')

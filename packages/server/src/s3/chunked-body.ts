@@ -15,8 +15,8 @@ export interface ChunkedBody {
   readonly length: number
   /** Null if chunks are not signed. */
   readonly signatures: ChunkSignatures | null
-  /** Whether a trailer follows the last chunk. */
-  readonly hasTrailer: boolean
+  /** The header that the trailer has, in lower case; empty if the trailer has none, and null if no trailer follows the last chunk. */
+  readonly trailer: string | null
   /** Receives the headers of the trailer, in lower case. */
   readonly onTrailer: (headers: ReadonlyMap<string, string>) => void
 }
@@ -29,7 +29,7 @@ const malformed = () => new S3Error('IncompleteBody', 'The aws-chunked coding of
  */
 export async function* decodeChunks(
   source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  { length, signatures, hasTrailer, onTrailer }: ChunkedBody,
+  { length, signatures, trailer, onTrailer }: ChunkedBody,
 ): AsyncGenerator<Uint8Array, void, void> {
   const input = new Input(source)
   let left = length
@@ -50,7 +50,7 @@ export async function* decodeChunks(
     if ((await input.line(0)) !== '') throw malformed()
   }
   if (left > 0) throw malformed()
-  onTrailer(await readTrailer(input, signatures, hasTrailer))
+  onTrailer(await readTrailer(input, signatures, trailer))
   if (!(await input.isAtEnd())) throw malformed()
 }
 
@@ -64,37 +64,42 @@ function parseChunkLine(
   return { size: Number.parseInt(digits, 16), signature: signature ?? '' }
 }
 
-/** Its lines, which end with an empty one. Clients leave the last line out if there is no trailer. */
+/** Its lines, which end with an empty one. Clients leave the last line out if there is no trailer. A signature is the last line. */
 async function readTrailer(
   input: Input,
   signatures: ChunkSignatures | null,
-  isExpected: boolean,
+  expected: string | null,
 ): Promise<ReadonlyMap<string, string>> {
   const headers = new Map<string, string>()
-  let [signed, size] = ['', 0]
+  let [signed, size, isSigned] = ['', 0, false]
   while (!(await input.isAtEnd())) {
     const line = await input.line(maxTrailer)
     // Some clients end the lines of a signed trailer with LF and CRLF.
     const text = line.trim()
     if (text === '') {
-      if (headers.size > 0 || !isExpected) break
+      if (headers.size > 0 || expected === null || expected === '') break
       continue
     }
     size += line.length + 2
     const colon = text.indexOf(':')
-    if (colon < 1 || size > maxTrailer || !isExpected) throw malformed()
+    if (colon < 1 || size > maxTrailer || expected === null || isSigned) throw malformed()
     const name = text.slice(0, colon).toLowerCase()
     const value = text.slice(colon + 1).trim()
-    if (name === 'x-amz-trailer-signature') {
-      if (signatures?.acceptsTrailer(value, signed) === true) continue
-      throw new S3Error('SignatureDoesNotMatch', 'The signature of the trailer does not match.')
+    if (name === 'x-amz-trailer-signature' && signatures !== null) {
+      if (!signatures.acceptsTrailer(value, signed)) throw wrongTrailer()
+      isSigned = true
+    } else if (name !== expected || headers.has(name)) throw malformed()
+    else {
+      headers.set(name, value)
+      signed += `${name}:${value}\n`
     }
-    if (headers.has(name)) throw malformed()
-    headers.set(name, value)
-    signed += `${name}:${value}\n`
   }
+  if (signatures !== null && expected !== null && !isSigned) throw wrongTrailer()
   return headers
 }
+
+const wrongTrailer = () =>
+  new S3Error('SignatureDoesNotMatch', 'The signature of the trailer is missing or does not match.')
 
 /** The bytes of a source that were not read yet. */
 class Input {

@@ -4,12 +4,15 @@ import type { Caller } from '../http/authorizer.ts'
 import { checkPreconditions } from '../http/headers.ts'
 import type { StoredObject } from '../objects/object-operations.ts'
 import { isPublicAcl } from './acl.ts'
+import { refuseBucket } from './bucket-handlers.ts'
+import { checksumElements, namedAlgorithm } from './object-body.ts'
 import { readConditions } from './object-handlers.ts'
 import { readObjectHeaders } from './object-headers.ts'
 import { quoted } from './object-response.ts'
 import { decodePath } from './request-target.ts'
 import { isoTime, type ObjectCall, type S3Context, type S3Handlers } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
+import { slowReply } from './slow-response.ts'
 
 export const copyHandlers: S3Handlers<ObjectCall, 'CopyObject'> = { CopyObject: copyObject }
 
@@ -24,19 +27,14 @@ export interface CopySource {
  * Finds the object that the request names as its source, in any bucket that the access key reaches. Throws S3Error `NoSuchBucket`, `NoSuchKey`,
  * `AccessDenied` and `PreconditionFailed`, and Fault `scope-missing`.
  */
-export async function findSource({ operations }: S3Context, call: ObjectCall): Promise<CopySource> {
+export async function findSource({ http, operations }: S3Context, call: ObjectCall): Promise<CopySource> {
   const { request, grant, actor } = call
   requireScope(grant, 'media:read')
   const { bucket, key } = parseSource(request.header('x-amz-copy-source') ?? '')
   let { caller } = call
   if (bucket !== call.bucket) {
-    if (grant.bucketId !== null)
-      throw new S3Error('AccessDenied', 'The access key belongs to another bucket than that of the source.')
-    const { ofBucket } = isBucketName(bucket)
-      ? await operations.accessKeys.refresh(grant.tokenId, bucket)
-      : { ofBucket: null }
-    if (ofBucket === null) throw new S3Error('NoSuchBucket')
-    caller = { ...ofBucket, actor }
+    const other = await operations.accessKeys.refresh(grant.tokenId, isBucketName(bucket) ? bucket : null)
+    caller = { ...(other.ofBucket ?? (await refuseBucket(http, grant, bucket))), actor }
   }
   const object = await operations.objects.findObject(caller.bucketId, key)
   if (object === null) throw new S3Error('NoSuchKey')
@@ -77,26 +75,21 @@ async function copyObject(context: S3Context, call: ObjectCall) {
       'InvalidRequest',
       'The request copies an object to itself without changing its metadata. Send x-amz-metadata-directive: REPLACE.',
     )
-  const copied = await context.operations.objects.copyObject(
-    caller,
-    { bucketId: source.caller.bucketId, object: source.object },
-    key,
-    {
-      headers: directive === 'REPLACE' ? readObjectHeaders(request) : null,
-      isPublic: isPublicAcl(request, caller),
-      conditions: readConditions(request),
-    },
-  )
-  const { checksum } = copied.headers
-  return {
-    status: 200,
-    xml: [
-      'CopyObjectResult',
-      {
-        LastModified: isoTime(copied.lastModified),
-        ETag: `"${copied.etag}"`,
-        ...(checksum && { [`Checksum${checksum.algorithm}`]: checksum.value, ChecksumType: checksum.type }),
-      },
-    ],
-  } as const
+  const algorithm = namedAlgorithm(request, 'x-amz-checksum-algorithm')
+  if (algorithm !== null && source.bucket === bucket && source.object.key === key)
+    throw new S3Error('NotImplemented', 'A copy of an object to itself keeps its checksum.')
+  const options = {
+    headers: directive === 'REPLACE' ? readObjectHeaders(request) : null,
+    algorithm,
+    isPublic: isPublicAcl(request, caller),
+    conditions: readConditions(request),
+  }
+  const copying = context.operations.objects
+    .copyObject(caller, { bucketId: source.caller.bucketId, object: source.object }, key, options)
+    .then((copied) => ({
+      LastModified: isoTime(copied.lastModified),
+      ETag: `"${copied.etag}"`,
+      ...checksumElements(copied.headers.checksum),
+    }))
+  return await slowReply(context, request, 'CopyObjectResult', copying)
 }

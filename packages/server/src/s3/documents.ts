@@ -1,55 +1,51 @@
-import type { HttpContext } from '../http/context.ts'
-import { ObjectBody } from './object-body.ts'
-import type { S3Call } from './s3-context.ts'
+import { withDeadline } from '../http/bodies.ts'
+import { type BodyOptions, ObjectBody } from './object-body.ts'
+import type { S3Call, S3Context } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import { parseXml, type XmlElement } from './xml.ts'
 
 /** The largest document: 10,000 parts with their checksums. Bytes. */
 const maxDocument = 4 * 1024 * 1024
 
-/** Milliseconds in which a document must arrive. */
-const deadline = 60_000
+const noBytes = new Uint8Array()
+
+type DocumentContext = Pick<S3Context, 'http' | 'operations'>
 
 /**
- * Reads the XML document of a request, whose root must have this name; null for an empty body, if it is `optional`. Throws S3Error `MalformedXML`,
- * and those of a body.
+ * Reads the XML document of a request, whose root must have this name. The access key is verified again, because it can be revoked while the document
+ * arrives (docs/interface.md A7). Throws S3Error `MalformedXML` and `SlowDown`, and those of a body.
  */
-export function readDocument(
-  http: Pick<HttpContext, 'readBody'>,
-  call: S3Call,
-  root: string,
-): Promise<XmlElement>
-export function readDocument(
-  http: Pick<HttpContext, 'readBody'>,
-  call: S3Call,
-  root: string,
-  optional: true,
-): Promise<XmlElement | null>
 export async function readDocument(
-  { readBody }: Pick<HttpContext, 'readBody'>,
-  { request, payload }: S3Call,
+  context: DocumentContext,
+  call: S3Call,
   root: string,
-  optional = false,
+  options?: BodyOptions,
+): Promise<XmlElement> {
+  const document = await readOptionalDocument(context, call, root, options)
+  if (document === null) throw new S3Error('MalformedXML', `The body must be a document ${root}.`)
+  return document
+}
+
+/** The same; null for an empty body. */
+export async function readOptionalDocument(
+  { http, operations }: DocumentContext,
+  { request, payload, grant }: S3Call,
+  root: string,
+  options?: BodyOptions,
 ): Promise<XmlElement | null> {
-  const body = new ObjectBody(request, payload)
-  if (body.size !== null && body.size > maxDocument)
-    throw new S3Error('MalformedXML', 'The document is too large.')
-  const timer = setTimeout(() => request.request.destroy(), deadline)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  try {
-    for await (const chunk of body.read(readBody)) {
-      size += chunk.byteLength
-      if (size > maxDocument) throw new S3Error('MalformedXML', 'The document is too large.')
-      // The memory of a chunk is freed when the next one is read.
-      chunks.push(Uint8Array.from(chunk))
-    }
-  } finally {
-    clearTimeout(timer)
-  }
+  const { headers } = request.request
+  if (headers['transfer-encoding'] !== undefined)
+    throw new S3Error('MissingContentLength', 'A document needs a Content-Length.')
+  const length = Number(headers['content-length'] ?? 0)
+  if (length > maxDocument) throw new S3Error('MalformedXML', 'The document is too large.')
+  const body = new ObjectBody(request, payload, options)
+  const bytes = length === 0 ? noBytes : await withDeadline(body.readWhole(http.readWholeBody))
+  // Many documents at once take no more memory than other bodies.
+  if (bytes === null) throw new S3Error('SlowDown')
   body.finish()
-  if (size === 0 && optional) return null
-  const document = parseXml(Buffer.concat(chunks))
+  await operations.accessKeys.refresh(grant.tokenId, null)
+  if (bytes.byteLength === 0) return null
+  const document = parseXml(bytes)
   if (document.name !== root) throw new S3Error('MalformedXML', `The document must be ${root}.`)
   return document
 }

@@ -8,9 +8,10 @@ import { encodeValue } from './signature-v4.ts'
 const maxKeys = 1_000
 
 /** The lists of keys (docs/interface.md SP6). */
-export const listHandlers: S3Handlers<BucketCall, 'ListObjects' | 'ListObjectsV2'> = {
+export const listHandlers: S3Handlers<BucketCall, 'ListObjects' | 'ListObjectsV2' | 'ListObjectVersions'> = {
   ListObjects: listV1,
   ListObjectsV2: listV2,
+  ListObjectVersions: listVersions,
 }
 
 /** What both versions have. */
@@ -52,6 +53,12 @@ export function readLimit(text: string | undefined, name: string): number {
   if (text === undefined || text === '') return maxKeys
   if (!/^\d{1,10}$/.test(text)) throw new S3Error('InvalidArgument', `${name} must be a number.`)
   return Math.min(Number(text), maxKeys)
+}
+
+/** The number after which a list of parts begins. Throws S3Error `InvalidArgument`. */
+export function readMarker(text: string | undefined, name: string): number {
+  if (!/^\d{0,9}$/.test(text ?? '')) throw new S3Error('InvalidArgument', `${name} must be a number.`)
+  return Number(text ?? '')
 }
 
 async function find(
@@ -137,6 +144,30 @@ async function listV2(context: S3Context, call: BucketCall) {
         NextContinuationToken: list.next === null ? undefined : tokenOf(list.next),
         StartAfter: start === undefined ? undefined : query.encode(start),
         Contents: list.objects.map((object) => contentOf(query, object, hasOwner)),
+        ...tail,
+      },
+    ],
+  } as const
+}
+
+/** Each object has one version, as in a bucket of S3 that never had versions. */
+async function listVersions(context: S3Context, call: BucketCall) {
+  const query = readListQuery(call.request)
+  const marker = call.request.parameter('key-marker') ?? ''
+  const list = await find(context, call, query, marker === '' ? null : marker)
+  const { head, tail } = commonOf(call, query, list)
+  return {
+    status: 200,
+    xml: [
+      'ListVersionsResult',
+      {
+        ...head,
+        KeyMarker: query.encode(marker),
+        ...(list.next !== null && { NextKeyMarker: query.encode(list.next), NextVersionIdMarker: 'null' }),
+        Version: list.objects.map((object) => ({
+          ...contentOf(query, object, true),
+          ...{ VersionId: 'null', IsLatest: true },
+        })),
         ...tail,
       },
     ],

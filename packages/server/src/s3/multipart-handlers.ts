@@ -1,13 +1,11 @@
-import { type ChecksumAlgorithm, checksumAlgorithms, isChecksum, newChecksum } from '../core/checksums.ts'
-import { Fault } from '../core/faults.ts'
+import { type ChecksumAlgorithm, checksumAlgorithms, isChecksum } from '../core/checksums.ts'
 import { isUploadId } from '../core/ids.ts'
-import type { StoredObject } from '../objects/object-operations.ts'
 import type { ChecksumType } from '../objects/object-types.ts'
 import { isPublicAcl } from './acl.ts'
 import { findSource } from './copy-handlers.ts'
 import { readDocument } from './documents.ts'
-import { encoderOf, readEncoding, readLimit } from './list-handlers.ts'
-import { checksumHeader, namedAlgorithm, ObjectBody } from './object-body.ts'
+import { encoderOf, readEncoding, readLimit, readMarker } from './list-handlers.ts'
+import { checksumElements, checksumHeader, namedAlgorithm, ObjectBody } from './object-body.ts'
 import { readConditions } from './object-handlers.ts'
 import { readObjectHeaders } from './object-headers.ts'
 import { readPartNumber } from './object-response.ts'
@@ -20,9 +18,10 @@ import {
   type S3Handlers,
   type S3Reply,
 } from './s3-context.ts'
-import { knownError, S3Error, s3ErrorOf } from './s3-errors.ts'
+import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
-import { childrenOf, childText, type XmlElement, xmlDocument, xmlHead, xmlOf } from './xml.ts'
+import { slowReply } from './slow-response.ts'
+import { childrenOf, childText, type XmlElement } from './xml.ts'
 
 /** Uploads in parts (docs/interface.md SP9). */
 export const multipartHandlers: S3Handlers<
@@ -91,7 +90,7 @@ async function uploadPart(
   const { request, payload, caller, key } = call
   const number = readPartNumber(request.parameter('partNumber'))
   const upload = await multiparts.find(caller, key, uploadIdOf(request))
-  const body = new ObjectBody(request, payload, upload.checksum?.algorithm ?? null)
+  const body = new ObjectBody(request, payload, { otherwise: upload.checksum?.algorithm ?? null })
   if (body.size === null && request.header('transfer-encoding') === undefined)
     throw new S3Error('MissingContentLength')
   http.metrics.countActiveUpload(request.response)
@@ -115,38 +114,23 @@ const checksumHeaders = (
   checksum: { readonly algorithm: ChecksumAlgorithm; readonly value: string } | null,
 ) => (checksum === null ? {} : { [checksumHeader(checksum.algorithm)]: checksum.value })
 
-async function copyPart(context: S3Context, call: ObjectCall): Promise<S3Reply> {
+async function copyPart(context: S3Context, call: ObjectCall): Promise<S3Reply | null> {
   const { multiparts } = context.operations
   const { request, caller, key } = call
   const number = readPartNumber(request.parameter('partNumber'))
   const upload = await multiparts.find(caller, key, uploadIdOf(request))
-  const {
-    object,
-    caller: { bucketId },
-  } = await findSource(context, call)
+  const source = await findSource(context, call)
+  const { object } = source
   const range = sourceRange(request.header('x-amz-copy-source-range'), object.item.size)
-  const part = await multiparts.copyPart(caller, upload, number, { bucketId, object, range }, checksumState)
-  return {
-    status: 200,
-    xml: [
-      'CopyPartResult',
-      {
-        LastModified: isoTime(part.storedAt),
-        ETag: `"${part.etag}"`,
-        ...(upload.checksum !== null &&
-          part.checksum !== null && { [`Checksum${upload.checksum.algorithm}`]: part.checksum }),
-      },
-    ],
-  }
-}
-
-/** Computes the checksums of objects that are made of others. */
-function checksumState(algorithm: ChecksumAlgorithm) {
-  const checksum = newChecksum(algorithm)
-  return {
-    update: (bytes: Uint8Array) => checksum.update(bytes),
-    digest: () => checksum.digest().toString('base64'),
-  }
+  const copying = multiparts
+    .copyPart(caller, upload, number, { bucketId: source.caller.bucketId, object, range })
+    .then((part) => ({
+      LastModified: isoTime(part.storedAt),
+      ETag: `"${part.etag}"`,
+      ...(upload.checksum !== null &&
+        part.checksum !== null && { [`Checksum${upload.checksum.algorithm}`]: part.checksum }),
+    }))
+  return await slowReply(context, request, 'CopyPartResult', copying)
 }
 
 /** `bytes=0-9`, within the object; null for all of it. Throws S3Error `InvalidArgument` and `InvalidRange`. */
@@ -184,100 +168,50 @@ function readPart(element: XmlElement) {
   return { number: Number(number), etag, ...(checksum && { checksum: checksum.value }) }
 }
 
-/** What the client expects of the object. */
+/** What the client expects of the object. Throws S3Error `InvalidRequest`. */
 function readExpected(request: S3Request) {
-  const [checksum] = checksumAlgorithms.flatMap(
-    (algorithm) => request.header(checksumHeader(algorithm)) ?? [],
-  )
+  const [checksum, ...others] = checksumAlgorithms.flatMap((algorithm) => {
+    const value = request.header(checksumHeader(algorithm))
+    return value === undefined ? [] : [{ algorithm, value }]
+  })
+  if (others.length > 0) throw new S3Error('InvalidRequest', 'A request has one checksum at most.')
+  const type = request.header('x-amz-checksum-type')?.toUpperCase()
   const size = request.header('x-amz-mp-object-size')
   if (size !== undefined && !/^\d{1,15}$/.test(size))
     throw new S3Error('InvalidRequest', 'x-amz-mp-object-size must be a number of bytes.')
   return {
     ...(checksum !== undefined && { checksum }),
+    ...(type !== undefined && { type }),
     ...(size !== undefined && { size: Number(size) }),
   }
 }
 
-/** Milliseconds after which a response begins, and between two signs of life. Proxies close silent connections after 30 or 60 seconds. */
-const patience = 8_000
-
-/**
- * Completes an upload. The bytes of the parts are joined before the response, which can take minutes: then the response begins early, and has white
- * space until the result, which can be an error.
- */
-async function complete(
-  { http, operations: { multiparts } }: S3Context,
-  call: ObjectCall,
-): Promise<S3Reply | null> {
+async function complete(context: S3Context, call: ObjectCall): Promise<S3Reply | null> {
   const { request, caller, key, bucket } = call
   const conditions = readConditions(request)
-  const document = await readDocument(http, call, 'CompleteMultipartUpload')
+  const expected = readExpected(request)
+  // The checksum of the request is that of the object.
+  const document = await readDocument(context, call, 'CompleteMultipartUpload', { isChecked: false })
   const parts = childrenOf(document, 'Part').map(readPart)
   if (parts.length === 0 || parts.length > 10_000)
     throw new S3Error('MalformedXML', 'An upload has 1 to 10,000 parts.')
-  const completing = multiparts.complete(caller, key, uploadIdOf(request), {
-    ...{ parts, conditions, newChecksum: checksumState, expected: readExpected(request) },
-  })
-  const contentOf = (stored: StoredObject) => {
-    const { checksum } = stored.headers
-    return {
+  const options = { parts, conditions, expected }
+  const completing = context.operations.multiparts
+    .complete(caller, key, uploadIdOf(request), options)
+    .then(({ etag, headers: { checksum } }) => ({
       Location: `http://${request.header('host') ?? ''}${request.target.path}`,
-      ...{ Bucket: bucket, Key: key, ETag: `"${stored.etag}"` },
-      ...(checksum && { [`Checksum${checksum.algorithm}`]: checksum.value, ChecksumType: checksum.type }),
-    }
-  }
-  const root = 'CompleteMultipartUploadResult'
-  const early = await beginIfLate(request, completing)
-  if (early === null) return { status: 200, xml: [root, contentOf(await completing)] }
-  const { response } = request
-  try {
-    response.end(xmlDocument(root, contentOf(await completing)).slice(xmlHead.length))
-  } catch (error) {
-    const known = knownError(error) ?? (error instanceof Fault ? s3ErrorOf(error) : null)
-    if (known === null) throw error
-    const { code, message } = known
-    response.end(
-      xmlOf({
-        Error: { Code: code, Message: message, Resource: request.target.path, RequestId: request.id },
-      }),
-    )
-  } finally {
-    clearInterval(early)
-  }
-  return null
-}
-
-/** Begins the response if the work takes long, and returns the timer that keeps the connection alive. */
-async function beginIfLate(
-  { response }: S3Request,
-  work: Promise<unknown>,
-): Promise<ReturnType<typeof setInterval> | null> {
-  const late = Promise.withResolvers<true>()
-  const timer = setTimeout(() => late.resolve(true), patience)
-  const isLate = await Promise.race([
-    work.then(
-      () => false,
-      () => false,
-    ),
-    late.promise,
-  ])
-  clearTimeout(timer)
-  if (!isLate) return null
-  response.writeHead(200, { 'content-type': 'application/xml' })
-  response.write(xmlHead)
-  return setInterval(() => response.write(' '), patience)
+      ...{ Bucket: bucket, Key: key, ETag: `"${etag}"` },
+      ...checksumElements(checksum),
+    }))
+  return await slowReply(context, request, 'CompleteMultipartUploadResult', completing)
 }
 
 async function listParts({ operations: { multiparts } }: S3Context, call: ObjectCall): Promise<S3Reply> {
   const { request, caller, key, bucket } = call
   const limit = readLimit(request.parameter('max-parts'), 'max-parts')
-  const marker = request.parameter('part-number-marker') || '0'
-  if (!/^\d{1,9}$/.test(marker)) throw new S3Error('InvalidArgument', 'part-number-marker must be a number.')
+  const after = readMarker(request.parameter('part-number-marker'), 'part-number-marker')
   const id = uploadIdOf(request)
-  const { upload, parts, isTruncated } = await multiparts.listParts(caller, key, id, {
-    after: Number(marker),
-    limit,
-  })
+  const { upload, parts, isTruncated } = await multiparts.listParts(caller, key, id, { after, limit })
   const { checksum } = upload
   return {
     status: 200,
@@ -293,8 +227,8 @@ async function listParts({ operations: { multiparts } }: S3Context, call: Object
           StorageClass: 'STANDARD',
         },
         ...(checksum && { ChecksumAlgorithm: checksum.algorithm, ChecksumType: checksum.type }),
-        PartNumberMarker: Number(marker),
-        NextPartNumberMarker: parts.at(-1)?.number ?? Number(marker),
+        PartNumberMarker: after,
+        NextPartNumberMarker: parts.at(-1)?.number ?? after,
         MaxParts: limit,
         IsTruncated: isTruncated,
         Part: parts.map((part) => ({

@@ -8,6 +8,7 @@ import {
 } from '../core/checksums.ts'
 import type { RunningChecksum } from '../core/crc.ts'
 import type { BodyReader, WholeBodyReader } from '../http/bodies.ts'
+import type { ObjectHeaders } from '../objects/object-types.ts'
 import type { Payload } from './authentication.ts'
 import { decodeChunks } from './chunked-body.ts'
 import { S3Error } from './s3-errors.ts'
@@ -17,6 +18,12 @@ const prefix = 'x-amz-checksum-'
 
 /** The header of a checksum. */
 export const checksumHeader = (algorithm: ChecksumAlgorithm): string => prefix + algorithm.toLowerCase()
+
+/** The elements of documents that have the checksum of an object. */
+export const checksumElements = (checksum: ObjectHeaders['checksum']) =>
+  checksum === undefined
+    ? {}
+    : { [`Checksum${checksum.algorithm}`]: checksum.value, ChecksumType: checksum.type }
 
 /** The algorithm that a header of the request names; null without it. Throws S3Error `InvalidRequest`. */
 export function namedAlgorithm(request: S3Request, header: string): ChecksumAlgorithm | null {
@@ -37,7 +44,7 @@ interface StatedChecksum {
 
 /**
  * The checksum of a header, or the one that the trailer will have; null if the client states none. As in S3, one in a signed URL is ignored:
- * clients that sign a URL do not have the body, and state the checksum of an empty one. Throws S3Error `InvalidRequest`.
+ * clients that sign a URL do not have the body, and state the checksum of an empty one. Throws S3Error `InvalidRequest` and `BadDigest`.
  */
 function statedChecksum(request: S3Request): StatedChecksum | null {
   const stated = checksumAlgorithms.flatMap((algorithm) => {
@@ -62,7 +69,7 @@ function statedChecksum(request: S3Request): StatedChecksum | null {
 
 function requireChecksum(algorithm: ChecksumAlgorithm, value: string | null): void {
   if (value !== null && !isChecksum(algorithm, value))
-    throw new S3Error('InvalidRequest', `The value of ${checksumHeader(algorithm)} is invalid.`)
+    throw new S3Error('BadDigest', `The value of ${checksumHeader(algorithm)} is no such checksum.`)
 }
 
 /** What was computed of a body that has arrived. */
@@ -71,7 +78,14 @@ export interface BodyDigests {
   readonly checksum: { readonly algorithm: ChecksumAlgorithm; readonly value: string } | null
 }
 
-/** The body of a request with the bytes of an object or a part: decodes it, hashes it while it arrives, and compares what the client has stated. */
+export interface BodyOptions {
+  /** The checksum to compute if the client states none. */
+  readonly otherwise?: ChecksumAlgorithm | null
+  /** False if the checksum that the request states is not that of its body. */
+  readonly isChecked?: boolean
+}
+
+/** The body of a request: decodes it, hashes it while it arrives, and compares what the client has stated. */
 export class ObjectBody {
   /** Bytes without the coding; null if the client does not state them. */
   readonly size: number | null
@@ -85,20 +99,25 @@ export class ObjectBody {
   #trailer: ReadonlyMap<string, string> = new Map()
   #received = 0
 
-  /** `otherwise` is the checksum to compute if the client states none. Throws S3Error for headers that cannot be right. */
-  constructor(request: S3Request, payload: Payload, otherwise: ChecksumAlgorithm | null = null) {
+  /** Throws S3Error for headers that cannot be right. */
+  constructor(
+    request: S3Request,
+    payload: Payload,
+    { otherwise = null, isChecked = true }: BodyOptions = {},
+  ) {
     this.#request = request
     this.#payload = payload
     this.size = sizeOf(request, payload)
     this.#contentMd5 = contentMd5Of(request)
     this.#stated =
-      statedChecksum(request) ?? (otherwise && { algorithm: otherwise, value: null, isInTrailer: false })
+      (isChecked ? statedChecksum(request) : null) ??
+      (otherwise && { algorithm: otherwise, value: null, isInTrailer: false })
     if (this.#stated?.isInTrailer === true && !payload.hasTrailer)
       throw new S3Error(
         'InvalidRequest',
         'The request announces a trailer, which its x-amz-content-sha256 does not.',
       )
-    this.#sha256 = payload.sha256 === null || payload.sha256 === '' ? null : createHash('sha256')
+    this.#sha256 = payload.sha256 === null ? null : createHash('sha256')
     this.#checksum = this.#stated && newChecksum(this.#stated.algorithm)
   }
 
@@ -133,11 +152,17 @@ export class ObjectBody {
     const { isChunked, hasTrailer, signatures } = this.#payload
     if (!isChunked) return sent
     return decodeChunks(sent, {
-      ...{ length: this.size ?? 0, hasTrailer, signatures },
+      ...{ length: this.size ?? 0, signatures },
+      trailer: hasTrailer ? this.#trailerName() : null,
       onTrailer: (headers) => {
         this.#trailer = headers
       },
     })
+  }
+
+  /** The only header that the trailer may have; empty for none. */
+  #trailerName(): string {
+    return this.#stated?.isInTrailer === true ? checksumHeader(this.#stated.algorithm) : ''
   }
 
   #hash(bytes: Uint8Array): void {

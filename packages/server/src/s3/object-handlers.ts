@@ -1,14 +1,14 @@
-import { Fault } from '../core/faults.ts'
 import type { ObjectConditions, StoredObject } from '../objects/object-operations.ts'
-import type { ObjectHeaders } from '../objects/object-types.ts'
+import type { ObjectHeaders, ObjectPart } from '../objects/object-types.ts'
 import type { Item } from '../storage/catalog/records.ts'
-import { aclDocument, isPublicAcl, readAcl } from './acl.ts'
+import { aclDocument, isPublicAcl, readAcl, requirePublicKeys } from './acl.ts'
 import { readDocument } from './documents.ts'
-import { checksumHeader, ObjectBody } from './object-body.ts'
+import { readLimit, readMarker } from './list-handlers.ts'
+import { checksumElements, checksumHeader, ObjectBody } from './object-body.ts'
 import { readObjectHeaders } from './object-headers.ts'
 import { quoted } from './object-response.ts'
 import type { BucketCall, ObjectCall, S3Context, S3Handlers } from './s3-context.ts'
-import { knownError, S3Error, s3ErrorOf } from './s3-errors.ts'
+import { errorOf, S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
 import { childrenOf, childText } from './xml.ts'
 
@@ -128,7 +128,7 @@ const maxKeys = 1_000
 
 /** Deletes many keys. Each has a result of its own. */
 export async function deleteObjects(context: S3Context, call: BucketCall) {
-  const document = await readDocument(context.http, call, 'Delete')
+  const document = await readDocument(context, call, 'Delete')
   const isQuiet = childText(document, 'Quiet')?.trim().toLowerCase() === 'true'
   const sent = childrenOf(document, 'Object')
   if (sent.length === 0 || sent.length > maxKeys)
@@ -155,9 +155,8 @@ export async function deleteObjects(context: S3Context, call: BucketCall) {
       await objects.deleteObject(call.caller, key, conditions)
       deleted.push(key)
     } catch (error) {
-      const known = knownError(error) ?? (error instanceof Fault ? s3ErrorOf(error) : null)
-      if (known === null) throw error
-      failed.push({ Key: key, Code: known.code, Message: known.message })
+      const { code, message } = errorOf(error, (unknown) => context.reportFault(unknown, call.request))
+      failed.push({ Key: key, Code: code, Message: message })
     }
   }
   return {
@@ -187,11 +186,9 @@ async function getAttributes(context: S3Context, call: ObjectCall) {
       'GetObjectAttributesResponse',
       {
         ETag: wanted.has('ETag') ? etag : undefined,
-        Checksum:
-          wanted.has('Checksum') && checksum !== undefined
-            ? { [`Checksum${checksum.algorithm}`]: checksum.value, ChecksumType: checksum.type }
-            : undefined,
-        ObjectParts: wanted.has('ObjectParts') && parts !== null ? partsOf(request, parts) : undefined,
+        Checksum: wanted.has('Checksum') && checksum ? checksumElements(checksum) : undefined,
+        ObjectParts:
+          wanted.has('ObjectParts') && parts !== null ? partsOf(request, parts, checksum) : undefined,
         StorageClass: wanted.has('StorageClass') ? 'STANDARD' : undefined,
         ObjectSize: wanted.has('ObjectSize') ? item.size : undefined,
       },
@@ -199,14 +196,9 @@ async function getAttributes(context: S3Context, call: ObjectCall) {
   } as const
 }
 
-function partsOf(request: S3Request, parts: readonly number[]) {
-  const read = (name: string, otherwise: number) => {
-    const text = request.header(name) ?? `${otherwise}`
-    if (!/^\d{1,5}$/.test(text)) throw new S3Error('InvalidArgument', `${name} must be a number.`)
-    return Number(text)
-  }
-  const limit = Math.min(read('x-amz-max-parts', 1_000), 1_000)
-  const after = read('x-amz-part-number-marker', 0)
+function partsOf(request: S3Request, parts: readonly ObjectPart[], checksum: ObjectHeaders['checksum']) {
+  const limit = readLimit(request.header('x-amz-max-parts'), 'x-amz-max-parts')
+  const after = readMarker(request.header('x-amz-part-number-marker'), 'x-amz-part-number-marker')
   const listed = parts.slice(after, after + limit)
   const isCut = after + listed.length < parts.length
   return {
@@ -215,7 +207,10 @@ function partsOf(request: S3Request, parts: readonly number[]) {
     NextPartNumberMarker: after + listed.length,
     MaxParts: limit,
     IsTruncated: isCut,
-    Part: listed.map((Size, index) => ({ PartNumber: after + index + 1, Size })),
+    Part: listed.map((part, index) => ({
+      ...{ PartNumber: after + index + 1, Size: part.size },
+      ...(checksum && { [`Checksum${checksum.algorithm}`]: part.checksum }),
+    })),
   }
 }
 
@@ -230,8 +225,8 @@ async function getTagging(context: S3Context, call: ObjectCall) {
 }
 
 async function putAcl(context: S3Context, call: ObjectCall) {
-  const isPublic = await readAcl(context.http, call)
-  await requireObject(context, call)
+  const isPublic = await readAcl(context, call)
+  if (isPublic) requirePublicKeys(call.caller)
   await context.operations.objects.setPublic(call.caller, call.key, isPublic)
   return { status: 200 }
 }

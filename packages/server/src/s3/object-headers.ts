@@ -1,6 +1,6 @@
 import type { ObjectHeaders } from '../objects/object-types.ts'
 import { S3Error } from './s3-errors.ts'
-import type { S3Request } from './s3-request.ts'
+import { isHeaderValue, type S3Request } from './s3-request.ts'
 
 /** The headers of an object that requests state and responses have, by their names in ObjectHeaders. */
 const plainHeaders = {
@@ -14,7 +14,10 @@ const plainHeaders = {
 
 type PlainHeader = keyof typeof plainHeaders
 
-const plainNames = Object.keys(plainHeaders) as PlainHeader[]
+const plainNames = [
+  ...(['contentType', 'cacheControl', 'contentDisposition'] as const),
+  ...(['contentEncoding', 'contentLanguage', 'expires'] as const),
+] satisfies readonly PlainHeader[]
 
 const metaPrefix = 'x-amz-meta-'
 
@@ -26,9 +29,6 @@ const maxMetadata = 2_048
 
 /** All headers of an object, as JSON. Bytes. */
 const maxHeaders = 4_096
-
-/** What HTTP allows in a value; Node has Latin-1 characters for the bytes of others. */
-const isHeaderValue = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
 
 /**
  * The headers and the metadata of a new object. Metadata are stored with the bytes that were sent, so that each client receives its own encoding

@@ -8,6 +8,7 @@ import { deliveryOf, inertHeaders } from '../downloads/representation.ts'
 import type { HttpContext } from '../http/context.ts'
 import { checkPreconditions, createFormatChoice, parseByteRange, rangeApplies } from '../http/headers.ts'
 import type { StoredObject } from '../objects/object-operations.ts'
+import type { ObjectPart } from '../objects/object-types.ts'
 import type { OpenVariant } from '../pictures/rendered-variants.ts'
 import type { BucketId, Item } from '../storage/catalog/records.ts'
 import { checksumHeader } from './object-body.ts'
@@ -21,6 +22,8 @@ interface SentBytes {
   readonly end: number
   readonly isPartial: boolean
   readonly parts: number | null
+  /** Of these bytes, if they are a part; of the algorithm of the checksum of the object. */
+  readonly checksum?: string
 }
 
 /** Responds to GetObject and HeadObject (docs/interface.md SP8). */
@@ -125,7 +128,7 @@ export class ObjectResponder {
       ...(request.request.method === 'HEAD'
         ? [urlMetadata, mediaUrl(this.#http.urls, item.id, item.extension)]
         : []),
-      ...(variant === null && !isPartial ? checksumHead(request, object) : []),
+      ...(variant === null ? checksumHead(request, object, sent) : []),
       ...(vary === '' ? [] : ['vary', vary]),
     ]
   }
@@ -146,9 +149,15 @@ function inert(
   return { contentDisposition: `attachment${name}` }
 }
 
-function checksumHead(request: S3Request, { headers: { checksum } }: StoredObject): string[] {
-  if (checksum === undefined || request.header('x-amz-checksum-mode')?.toUpperCase() !== 'ENABLED') return []
-  return [checksumHeader(checksum.algorithm), checksum.value, 'x-amz-checksum-type', checksum.type]
+function checksumHead(
+  request: S3Request,
+  { headers: { checksum } }: StoredObject,
+  { isPartial, checksum: ofPart }: SentBytes,
+): string[] {
+  const value = isPartial ? ofPart : checksum?.value
+  if (checksum === undefined || value === undefined) return []
+  if (request.header('x-amz-checksum-mode')?.toUpperCase() !== 'ENABLED') return []
+  return [checksumHeader(checksum.algorithm), value, 'x-amz-checksum-type', checksum.type]
 }
 
 /** Clients of S3 may leave the quotes of an entity tag out. */
@@ -208,14 +217,15 @@ export function readPartNumber(text: string | undefined): number {
   return number
 }
 
-function bytesOfPart(number: number, parts: readonly number[] | null, size: number): SentBytes {
-  const sizes = parts ?? [size]
-  const length = sizes[number - 1]
-  if (length === undefined) throw new S3Error('InvalidPart', 'The object has no such part.')
-  const start = sizes.slice(0, number - 1).reduce((sum, each) => sum + each, 0)
+function bytesOfPart(number: number, parts: readonly ObjectPart[] | null, size: number): SentBytes {
+  const all = parts ?? [{ size }]
+  const part = all[number - 1]
+  if (part === undefined) throw new S3Error('InvalidPart', 'The object has no such part.')
+  const start = all.slice(0, number - 1).reduce((sum, each) => sum + each.size, 0)
   return {
-    ...{ start, end: start + length - 1, isPartial: length > 0 },
+    ...{ start, end: start + part.size - 1, isPartial: part.size > 0 },
     parts: parts === null ? null : parts.length,
+    ...(part.checksum !== undefined && { checksum: part.checksum }),
   }
 }
 

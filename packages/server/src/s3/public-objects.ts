@@ -1,22 +1,20 @@
-import { isBucketName } from '../core/names.ts'
 import { refuseCodeDestination } from '../http/headers.ts'
+import type { ListedBucket } from '../storage/catalog/bucket-list.ts'
 import type { S3Context } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
 
-/**
- * Sends an object to everybody (docs/interface.md SP11). The error is the same for a bucket or a key that does not exist and for one that is not
- * public.
- */
+/** Sends an object to everybody (docs/interface.md SP11). In a bucket without public keys, nobody learns which keys it has. */
 export async function sendPublicObject(
-  { http, operations, responder }: S3Context,
+  { operations, responder }: S3Context,
   request: S3Request,
-  bucket: string,
+  { id, publicKeys }: ListedBucket,
   key: string,
 ): Promise<void> {
-  const found = isBucketName(bucket) ? await http.catalog.findListedBucket(bucket) : null
-  const object = found?.publicKeys === true ? await operations.objects.findObject(found.id, key) : null
-  if (found === null || object?.isPublic !== true) throw new S3Error('AccessDenied')
+  if (!publicKeys) throw new S3Error('AccessDenied')
+  const object = await operations.objects.findObject(id, key)
+  if (object === null) throw new S3Error('NoSuchKey')
+  if (!object.isPublic) throw new S3Error('AccessDenied')
   refuseCodeDestination(request.request.headers)
-  await responder.send(request, found.id, object, null)
+  await responder.send(request, id, object, null)
 }

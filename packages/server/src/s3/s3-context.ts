@@ -3,6 +3,7 @@ import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import type { Actor } from '../core/token-rules.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
+import type { FaultReporter } from '../http/problems.ts'
 import type { MultipartOperations } from '../objects/multipart-operations.ts'
 import type { Objects } from '../objects/object-operations.ts'
 import type { Payload } from './authentication.ts'
@@ -24,6 +25,7 @@ export interface S3Context {
   readonly http: HttpContext
   readonly operations: S3Operations
   readonly responder: ObjectResponder
+  readonly reportFault: FaultReporter
 }
 
 /** A request whose signature was verified, and which may do what it asks for. */

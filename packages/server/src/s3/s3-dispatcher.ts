@@ -1,18 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { KeyGrant } from '../access/key-access.ts'
 import { actorOf, completed, completedForReads } from '../access/token-operations.ts'
 import { errorCode, Fault } from '../core/faults.ts'
 import { isBucketName } from '../core/names.ts'
 import { requireScope } from '../core/token-rules.ts'
-import type { Caller, VerifiedGrant } from '../http/authorizer.ts'
+import type { Caller } from '../http/authorizer.ts'
 import { discardBody, discardUnreadBody, hasBody } from '../http/bodies.ts'
 import { protocolFault, requireHostHeader } from '../http/headers.ts'
 import { isForProbe, refusalOfConnection } from '../http/probe-places.ts'
-import type { FaultReporter } from '../http/problems.ts'
 import { requestIdsOf } from '../http/request-ids.ts'
 import type { RequestLogger } from '../http/request-log.ts'
 import type { Authentication, Authenticator } from './authentication.ts'
-import { bucketHandlers, bucketReads } from './bucket-handlers.ts'
+import { bucketHandlers, bucketSettings, refuseBucket } from './bucket-handlers.ts'
 import { copyHandlers } from './copy-handlers.ts'
 import { listHandlers } from './list-handlers.ts'
 import { multipartHandlers, multipartLists } from './multipart-handlers.ts'
@@ -20,12 +18,17 @@ import { deleteObjects, objectHandlers } from './object-handlers.ts'
 import { sendPublicObject } from './public-objects.ts'
 import { type RequestTarget, targetOf } from './request-target.ts'
 import type { BucketCall, S3Call, S3Context, S3Reply } from './s3-context.ts'
-import { knownError, S3Error, s3ErrorOf } from './s3-errors.ts'
+import { errorElement, errorOf, S3Error, s3ErrorOf } from './s3-errors.ts'
 import { type OperationName, operationOf, traitsOf, unsupportedPart } from './s3-operations.ts'
 import { S3Request } from './s3-request.ts'
 import { xmlDocument, xmlHead, xmlOf } from './xml.ts'
 
-const ofBucket = { ...bucketReads, ...listHandlers, ...multipartLists, DeleteObjects: deleteObjects } as const
+const ofBucket = {
+  ...bucketSettings,
+  ...listHandlers,
+  ...multipartLists,
+  DeleteObjects: deleteObjects,
+} as const
 const ofObject = { ...objectHandlers, ...copyHandlers, ...multipartHandlers } as const
 
 const isOneOf = <Name extends OperationName>(
@@ -39,7 +42,7 @@ const maxIgnoredBody = 65_536
 /** Operations whose handlers read a body. */
 const readsBody: ReadonlySet<OperationName> = new Set([
   ...(['CreateBucket', 'DeleteObjects', 'PutObject', 'PutObjectAcl'] as const),
-  ...(['UploadPart', 'CompleteMultipartUpload'] as const),
+  ...(['UploadPart', 'CompleteMultipartUpload', 'PutBucketAcl', 'PutBucketVersioning'] as const),
 ])
 
 interface DispatcherParts {
@@ -47,7 +50,6 @@ interface DispatcherParts {
   readonly host: string | null
   readonly authenticator: Authenticator
   readonly logRequest: RequestLogger
-  readonly reportFault: FaultReporter
 }
 
 /** Handles the requests of the S3 protocol, each by its operation. */
@@ -96,9 +98,9 @@ export class S3Dispatcher {
     } catch (error) {
       // The client has closed the connection before the end of a stream.
       if (response.destroyed && errorCode(error) === 'ERR_STREAM_PREMATURE_CLOSE') return
-      const known = knownError(error) ?? s3ErrorOf(this.#parts.reportFault(error, exchange))
+      const sent = errorOf(error, (unknown) => this.#context.reportFault(unknown, exchange))
       if (response.headersSent) response.destroy()
-      else this.#sendError(exchange, target, known)
+      else this.#sendError(exchange, target, sent)
     }
   }
 
@@ -112,9 +114,13 @@ export class S3Dispatcher {
     const refusal = refusalOfConnection(incoming.socket) ?? http.limits.countAddress(incoming)
     if (refusal) throw refusal
     requireHostHeader(incoming)
+    if (incoming.method === 'OPTIONS') throw refusalOfPreflight(incoming)
     const request = new S3Request(exchange, target)
     const authentication = await this.#parts.authenticator.authenticate(request)
-    if (authentication === null) return await this.#handlePublic(request, operation)
+    if (authentication === null) {
+      await this.#handlePublic(request, operation)
+      return null
+    }
     if ('unknown' in operation) throw notImplemented(operation.unknown)
     const { name } = operation
     const traits = traitsOf(name)
@@ -146,26 +152,30 @@ export class S3Dispatcher {
   /** What the caller may do in the bucket of the request. Throws S3Error `NoSuchBucket` and `AccessDenied`, and Fault `scope-missing`. */
   async #inBucket(call: S3Call, { grant }: Authentication, name: OperationName): Promise<BucketCall> {
     const { http, operations } = this.#context
-    const { target } = call.request
+    const bucket = call.request.target.bucket ?? ''
     const { scope, changes, kind } = traitsOf(name)
-    const found = requireBucket(grant)
+    const found = grant.ofBucket ?? (await refuseBucket(http, grant, bucket))
     const verify = async () =>
-      requireBucket(await operations.accessKeys.refresh(grant.tokenId, target.bucket))
+      (await operations.accessKeys.refresh(grant.tokenId, bucket)).ofBucket ??
+      (await refuseBucket(http, grant, bucket))
     const granted = changes ? await completed(found, verify) : await completedForReads(found, verify)
     if (kind !== 'download') http.usage.countRequest(granted.bucketId, kind)
     if (scope !== null) requireScope({ scopes: grant.scopes }, scope)
     const caller: Caller = { ...granted, actor: call.actor }
-    return { ...call, bucket: target.bucket ?? '', caller }
+    return { ...call, bucket, caller }
   }
 
   /** A request without a signature can read public objects only (docs/interface.md SP11). */
-  async #handlePublic(request: S3Request, operation: ReturnType<typeof operationOf>): Promise<null> {
+  async #handlePublic(request: S3Request, operation: ReturnType<typeof operationOf>): Promise<void> {
+    const { http } = this.#context
     const name = 'name' in operation ? operation.name : null
     const { bucket, key } = request.target
-    if (bucket === null || key === null || (name !== 'GetObject' && name !== 'HeadObject'))
-      throw new S3Error('AccessDenied', 'The request is not signed.')
-    await sendPublicObject(this.#context, request, bucket, key)
-    return null
+    const unsigned = new S3Error('AccessDenied', 'The request is not signed.')
+    if (bucket === null || (name !== null && traitsOf(name).on === 'service')) throw unsigned
+    const found = isBucketName(bucket) ? await http.catalog.findListedBucket(bucket) : null
+    if (found === null) throw new S3Error('NoSuchBucket')
+    if (key === null || (name !== 'GetObject' && name !== 'HeadObject')) throw unsigned
+    await sendPublicObject(this.#context, request, found, key)
   }
 
   #sendError(
@@ -173,14 +183,14 @@ export class S3Dispatcher {
     { path }: Pick<RequestTarget, 'path'>,
     error: S3Error,
   ): void {
-    const { code, message, status, headers } = error
+    const { code, status, headers } = error
     // A 304 and a response to HEAD have no body.
     if (status === 304 || request.method === 'HEAD') {
       response.writeHead(status, status === 304 ? headers : { ...headers, 'content-type': 'application/xml' })
       response.end()
       return
     }
-    const body = Buffer.from(errorDocument(error.code, message, path, id))
+    const body = Buffer.from(errorDocument(error, path, id))
     response.writeHead(status, {
       ...{ 'content-type': 'application/xml', 'content-length': `${body.byteLength}` },
       ...{ 'x-content-type-options': 'nosniff', ...headers },
@@ -191,8 +201,8 @@ export class S3Dispatcher {
 }
 
 /** The document of an error. */
-export const errorDocument = (Code: string, Message: string, Resource: string, RequestId: string): string =>
-  `${xmlHead}${xmlOf({ Error: { Code, Message, Resource, RequestId } })}`
+export const errorDocument = (error: S3Error, resource: string, requestId: string): string =>
+  xmlHead + xmlOf(errorElement(error, resource, requestId))
 
 /** The path of a request without its key, which is the name of a file (docs/interface.md O3). */
 const loggedPathOf = ({ bucket, key }: RequestTarget): string => {
@@ -226,13 +236,13 @@ function find(request: IncomingMessage, host: string | null): Found {
 const notImplemented = (what: string): S3Error =>
   new S3Error('NotImplemented', `The service does not implement ${what}.`)
 
-function requireBucket({ bucketId, ofBucket }: Pick<KeyGrant, 'bucketId' | 'ofBucket'>): VerifiedGrant {
-  if (ofBucket !== null) return ofBucket
-  // The same for buckets that exist and for others, so that a token of another bucket learns nothing of them.
-  throw bucketId === null
-    ? new S3Error('NoSuchBucket')
-    : new S3Error('AccessDenied', 'The access key belongs to another bucket.')
-}
+/** Pages of other origins have no rights here: the headers that would grant them are those of a reverse proxy. */
+const refusalOfPreflight = ({ headers }: IncomingMessage): S3Error =>
+  new S3Error(
+    headers.origin === undefined || headers['access-control-request-method'] === undefined
+      ? 'BadRequest'
+      : 'AccessForbidden',
+  )
 
 function sendReply(
   request: IncomingMessage,

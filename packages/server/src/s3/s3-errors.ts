@@ -5,9 +5,10 @@ import { ObjectFault, type ObjectFaultCode } from '../objects/object-faults.ts'
 const kinds = {
   AccessControlListNotSupported: [400, 'The bucket does not allow ACLs.'],
   AccessDenied: [403, 'Access denied.'],
+  AccessForbidden: [403, 'CORS is not enabled for this bucket. The reverse proxy can add its headers.'],
   AuthorizationHeaderMalformed: [400, 'The authorization of the request is malformed.'],
   BadDigest: [400, 'The checksum of the request does not match the received bytes.'],
-  BucketAlreadyExists: [409, 'A bucket has this name already.'],
+  BadRequest: [400, 'A preflight request needs the headers Origin and Access-Control-Request-Method.'],
   BucketAlreadyOwnedByYou: [409, 'The bucket exists already.'],
   BucketNotEmpty: [409, 'The bucket has objects, possibly in its trash.'],
   ContentSHA256Mismatch: [400, 'The SHA-256 of the body is not that of X-Amz-Content-Sha256.'],
@@ -22,15 +23,13 @@ const kinds = {
   InvalidBucketName: [400, 'The bucket name is invalid.'],
   InvalidDigest: [400, 'The Content-MD5 or checksum is malformed.'],
   InvalidPart: [400, 'A part was not uploaded, or its ETag or checksum is another one.'],
-  InvalidPartNumber: [416, 'The object has no such part.'],
   InvalidPartOrder: [400, 'The parts are not in ascending order.'],
   InvalidRange: [416, 'The range is outside the object.'],
   InvalidRequest: [400, 'The request is invalid.'],
-  InvalidURI: [400, 'The URI cannot be decoded.'],
+  InvalidURI: [400, "Couldn't parse the specified URI."],
   KeyTooLongError: [400, 'The key is longer than 1,024 bytes.'],
   MalformedXML: [400, 'The XML of the body is malformed.'],
   MetadataTooLarge: [400, 'The metadata are larger than 2 KiB.'],
-  MethodNotAllowed: [405, 'The method is not allowed for this resource.'],
   MissingContentLength: [411, 'The request needs a Content-Length.'],
   NoSuchBucket: [404, 'The bucket does not exist.'],
   NoSuchKey: [404, 'The key does not exist.'],
@@ -134,10 +133,11 @@ const objectCodes: Readonly<Record<ObjectFaultCode, S3Code>> = {
   'range-invalid': 'InvalidArgument',
 }
 
-/** The error of an operation as clients receive it; null for an unexpected one. */
-export function knownError(error: unknown): S3Error | null {
+/** The error that a client receives for what was thrown. `report` returns the fault of what is not known here, and logs it. */
+export function errorOf(error: unknown, report: (error: unknown) => Fault): S3Error {
   if (error instanceof S3Error) return error
-  return error instanceof ObjectFault ? new S3Error(objectCodes[error.code], error.message) : null
+  if (error instanceof ObjectFault) return new S3Error(objectCodes[error.code], error.message)
+  return s3ErrorOf(report(error))
 }
 
 /** The error that a client receives for a fault. */
@@ -146,3 +146,8 @@ export function s3ErrorOf(fault: Fault): S3Error {
   const headers = code === 'SlowDown' || code === 'ServiceUnavailable' ? { 'retry-after': '2' } : {}
   return new S3Error(code, fault.message, headers)
 }
+
+/** The document of an error. */
+export const errorElement = ({ code, message }: S3Error, Resource: string, RequestId: string) => ({
+  Error: { Code: code, Message: message, Resource, RequestId },
+})

@@ -26,12 +26,16 @@ const operations = {
   HeadBucket: { ...reads('other'), scope: null },
   GetBucketLocation: { ...reads('other'), scope: null },
   GetBucketVersioning: { ...reads('other'), scope: null },
+  PutBucketVersioning: writes('other'),
+  GetBucketAcl: reads('other'),
+  PutBucketAcl: writes('other'),
   ListObjects: reads('list'),
   ListObjectsV2: reads('list'),
+  ListObjectVersions: reads('list'),
   ListMultipartUploads: reads('list'),
   ListParts: reads('list'),
   GetObject: reads('download'),
-  HeadObject: reads('other'),
+  HeadObject: reads('download'),
   GetObjectAttributes: reads('other'),
   GetObjectAcl: reads('other'),
   GetObjectTagging: reads('other'),
@@ -121,7 +125,11 @@ const byParameter: readonly (readonly [
 ])[] = [
   ['GET', 'bucket', 'location', 'GetBucketLocation'],
   ['GET', 'bucket', 'versioning', 'GetBucketVersioning'],
+  ['PUT', 'bucket', 'versioning', 'PutBucketVersioning'],
+  ['GET', 'bucket', 'acl', 'GetBucketAcl'],
+  ['PUT', 'bucket', 'acl', 'PutBucketAcl'],
   ['GET', 'bucket', 'uploads', 'ListMultipartUploads'],
+  ['GET', 'bucket', 'versions', 'ListObjectVersions'],
   ['POST', 'bucket', 'delete', 'DeleteObjects'],
   ['GET', 'key', 'acl', 'GetObjectAcl'],
   ['GET', 'key', 'tagging', 'GetObjectTagging'],
@@ -165,7 +173,7 @@ export function operationOf(
 
 /** Headers of operations that would change an object in a way that the service does not implement. */
 const unsupportedHeaders =
-  /^x-amz-(?:server-side-encryption|copy-source-server-side-encryption|tagging$|object-lock-|website-redirect-location$|grant-|write-offset-bytes$|bucket-object-lock-enabled$|expected-bucket-owner$|source-expected-bucket-owner$)/
+  /^x-amz-(?:server-side-encryption|copy-source-server-side-encryption|tagging$|object-lock-|object-ownership$|website-redirect-location$|grant-|if-|write-offset-bytes$|bucket-object-lock-enabled$|expected-bucket-owner$|source-expected-bucket-owner$)/
 
 /** The name of a header, or of a parameter, that would be ignored in silence; null if there is none. */
 export function unsupportedPart(

@@ -56,12 +56,19 @@ export class S3Request implements Pick<Exchange, 'id' | 'request' | 'response' |
       })
   }
 
+  /** Parameters with names of headers of S3, as headers. Throws S3Error `InvalidArgument` for those that no header could be. */
   #amzParameters(): ReadonlyMap<string, string> {
     this.#parameters ??= new Map(
       [...this.target.query]
-        .map(([name, value]) => [name.toLowerCase(), value] as const)
+        .map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')] as const)
         .filter(([name]) => name.startsWith('x-amz-')),
     )
+    for (const [name, value] of this.#parameters)
+      if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !isHeaderValue(value))
+        throw new S3Error(
+          'InvalidArgument',
+          'A parameter is no header of S3: its name or its value is not one.',
+        )
     return this.#parameters
   }
 
@@ -70,6 +77,9 @@ export class S3Request implements Pick<Exchange, 'id' | 'request' | 'response' |
     return this.target.query.get(name) ?? undefined
   }
 }
+
+/** What HTTP allows in a value. Node has Latin-1 characters for the bytes of others. */
+export const isHeaderValue = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
 
 /** Throws S3Error `InvalidArgument` for two kinds of signatures. */
 function signingOf({ headers }: IncomingMessage, { query }: RequestTarget): Signing {

@@ -29,9 +29,9 @@ export function createS3Server(
   const { host, downloadLog, logRequest, reportFault, unread } = parts
   const { settings, log, metrics, limits, corsHeaders } = http
   const dispatcher = new S3Dispatcher(
-    { http, operations, responder: new ObjectResponder(http, operations, downloadLog) },
+    { http, operations, responder: new ObjectResponder(http, operations, downloadLog), reportFault },
     {
-      ...{ host, logRequest, reportFault },
+      ...{ host, logRequest },
       authenticator: new Authenticator({ accessKeys: operations.accessKeys, limits, now: Date.now }),
     },
   )
@@ -43,8 +43,9 @@ export function createS3Server(
 
 /** An error as a complete response, for connections without a request. */
 function serializeError(fault: Fault, requestId: string) {
-  const { code, message, status, headers } = s3ErrorOf(fault)
-  const body = Buffer.from(errorDocument(code, message, '/', requestId))
+  const error = s3ErrorOf(fault)
+  const { status, headers } = error
+  const body = Buffer.from(errorDocument(error, '/', requestId))
   const head = Object.entries({
     ...{ connection: 'close', 'content-type': 'application/xml', 'content-length': `${body.byteLength}` },
     ...{ 'x-amz-request-id': requestId, ...headers },

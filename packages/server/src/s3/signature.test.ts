@@ -88,7 +88,7 @@ async function decode(
   const decoded = decodeChunks(
     pieces.map((piece) => Buffer.from(piece)),
     {
-      ...{ length: 66_560, signatures: null, hasTrailer: false, ...options },
+      ...{ length: 66_560, signatures: null, trailer: null, ...options },
       onTrailer: (headers) => {
         trailer = Object.fromEntries(headers)
       },
@@ -128,21 +128,55 @@ test('SP3 chunks in another order, changed, left out or added are refused', asyn
   }
 })
 
+test('SP3 a trailer of signed chunks has a valid signature as its last line', async () => {
+  // The example of https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
+  const line = 'x-amz-checksum-crc32c:sOO8/Q==\r\n'
+  const last = '0;chunk-signature=2ca2aba2005185cf7159c6277faf83795951dd77a3a99e6e65d5c9f85863f992\r\n'
+  const signed =
+    'x-amz-trailer-signature:d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435\r\n'
+  const body = [
+    chunk(65_536, 'b474d8862b1487a5145d686f57f013e54db672cee1c953b3010fb58501ef5aa2'),
+    chunk(1_024, '1c1344b170168f8e65b41376b44b20fe354e373826ccbbe2c1d40a8cae51e5c7'),
+    last,
+  ].join('')
+  const seed = '106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e'
+  const read = (end: string) =>
+    decode([body + end], {
+      ...{ trailer: 'x-amz-checksum-crc32c', signatures: new ChunkSignatures(key, time, scope, seed) },
+    })
+  expect((await read(`${line}${signed}\r\n`)).trailer).toEqual({ 'x-amz-checksum-crc32c': 'sOO8/Q==' })
+  for (const end of [
+    `${line}\r\n`,
+    `${signed}\r\n`,
+    `${line}${signed}${line}\r\n`,
+    `${line}${signed}${signed}\r\n`,
+    `${line}${signed.replace(':d', ':e')}\r\n`,
+    `${line.replace('sOO', 'sOP')}${signed}\r\n`,
+    `${line}${signed}\r\nx`,
+    '\r\n',
+    '',
+  ])
+    await expect(read(end), JSON.stringify(end)).rejects.toMatchObject({
+      code: expect.stringMatching(/^(SignatureDoesNotMatch|IncompleteBody)$/),
+    })
+})
+
 test('SP3 unsigned chunks, with and without a trailer', async () => {
   const length = 5
   const body = '5\r\nhello\r\n0\r\n'
-  const hasTrailer = true
+  const name = 'x-amz-checksum-crc32'
   for (const end of ['\r\n', ''])
     expect(await decode([body + end], { length })).toEqual({ text: 'hello', trailer: {} })
   for (const end of ['x-amz-checksum-crc32:NhCmhg==\r\n\r\n', 'X-Amz-Checksum-Crc32: NhCmhg==\r\n'])
-    expect(await decode([body + end], { length, hasTrailer })).toEqual({
+    expect(await decode([body + end], { length, trailer: name })).toEqual({
       text: 'hello',
       trailer: { 'x-amz-checksum-crc32': 'NhCmhg==' },
     })
   // A trailer that was not announced, one that is repeated, and one that is too long.
   await expect(decode([`${body}a:b\r\n\r\n`], { length })).rejects.toMatchObject({ code: 'IncompleteBody' })
-  await expect(decode([`${body}a:b\r\na:c\r\n\r\n`], { length, hasTrailer })).rejects.toThrow()
-  await expect(decode([body, 'a:bcdefgh\r\n'.repeat(1_000)], { length, hasTrailer })).rejects.toThrow()
+  for (const trailer of ['', 'b', 'a'])
+    await expect(decode([`${body}a:b\r\na:c\r\n\r\n`], { length, trailer })).rejects.toThrow()
+  await expect(decode([body, `a:${'b'.repeat(10_000)}\r\n`], { length, trailer: 'a' })).rejects.toThrow()
   await expect(decode([`${body}\r\nGET / HTTP/1.1\r\n\r\n`], { length })).rejects.toThrow()
   for (const wrong of ['-5', '5;a=b', '0x5', 'fffffffffffffff'])
     await expect(decode([`${wrong}\r\nhello\r\n0\r\n\r\n`], { length })).rejects.toThrow()

@@ -59,3 +59,24 @@ test('what is not such a document is refused', () => {
     expect(() => parse(text), text.slice(0, 60)).toThrow('malformed')
   expect(() => parseXml(Buffer.from([0x3c, 0x61, 0x3e, 0xff, 0x3c, 0x2f, 0x61, 0x3e]))).toThrow('malformed')
 })
+
+test('what would take long is refused, or read in a time that grows with its length only', () => {
+  const long = 1_000_000
+  const refused = [
+    `<a><!--${'x'.repeat(long)}`,
+    `<a><!--${'- '.repeat(long)}--`,
+    `<a${' b="c"'.repeat(long)}/>`,
+    `<a${' '.repeat(long)}/>`,
+    `<${'a'.repeat(long)}/>`,
+    `<a>${'&#65;'.repeat(long)}</a>`,
+    `<a>${'&'.repeat(long)}</a>`,
+    `<a>${'\r'.repeat(long)}</a>`,
+    `<a>${'x<!---->'.repeat(long)}</a>`,
+    `<?xml ${' '.repeat(long)}?><a/>`,
+  ]
+  for (const text of refused) expect(() => parse(text), text.slice(0, 20)).toThrow('malformed')
+  expect(parse(`<a><!--${'x'.repeat(long)}--></a>`).name).toBe('a')
+  // 10,000 parts with white space between them, and a key of which each byte is escaped.
+  expect(childrenOf(parse(`<a>${'<Part>\n</Part>\n    '.repeat(10_000)}</a>`), 'Part')).toHaveLength(10_000)
+  expect(childText(parse(`<a><Key>${'&#x0001;'.repeat(1_024)}</Key></a>`), 'Key')).toBe('\x01'.repeat(1_024))
+})

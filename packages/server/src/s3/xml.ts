@@ -46,19 +46,23 @@ export const xmlHead = '<?xml version="1.0" encoding="UTF-8"?>\n'
 export const xmlDocument = (root: string, content: XmlContent): string =>
   `${xmlHead}<${root} xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${xmlOf(content)}</${root}>`
 
-/** The depth and the number of elements of a document at most; 10,000 parts have seven each. */
+/** Bounds of documents, so that reading one takes little time. 10,000 parts have seven elements each. */
 const maxDepth = 8
 const maxElements = 100_000
+
+/** Characters of a tag with its attributes, and of a text; a key of 1,024 bytes has up to ten characters for each. */
+const maxTag = 2_048
+const maxText = 10_240
 
 const malformed = () => new S3Error('MalformedXML')
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** A tag with its attributes, an end tag, a comment, or text. Each alternative takes linear time. */
-const tokens =
-  /<(\/?)([A-Za-z_][\w.:-]*)((?:[ \t\r\n]+[\w.:-]+[ \t\r\n]*=[ \t\r\n]*(?:"[^"<]*"|'[^'<]*'))*)[ \t\r\n]*(\/?)>|<!--(?:(?!--)[\s\S])*-->|([^<]+)/y
+/** A tag with its attributes, or an end tag. */
+const tag =
+  /^<(\/?)([A-Za-z_][\w.:-]*)(?:[ \t\r\n]+[\w.:-]+[ \t\r\n]*=[ \t\r\n]*(?:"[^"<]*"|'[^'<]*'))*[ \t\r\n]*(\/?)>/
 
-const declaration = /^\uFEFF?(?:<\?xml[ \t\r\n][^?<>]*\?>)?/
+const declaration = /^\uFEFF?(?:<\?xml[ \t\r\n][^?<>]{0,200}\?>)?/
 
 interface OpenElement {
   readonly name: string
@@ -71,30 +75,28 @@ interface OpenElement {
  * instructions and CDATA sections are refused. Throws S3Error `MalformedXML`.
  */
 export function parseXml(bytes: Uint8Array): XmlElement {
-  let source: string
-  try {
-    source = decoder.decode(bytes)
-  } catch {
-    throw malformed()
-  }
+  const source = decode(bytes)
   const top: OpenElement = { name: '', text: '', children: [] }
   const open: OpenElement[] = [top]
   let elements = 0
-  const token = new RegExp(tokens)
-  token.lastIndex = declaration.exec(source)?.[0].length ?? 0
-  while (token.lastIndex < source.length) {
-    const found = token.exec(source)
-    if (found === null) throw malformed()
-    const [, end, name, , isEmpty, text] = found
-    const current = open.at(-1)
-    if (current === undefined) throw malformed()
-    if (text !== undefined) {
-      if (open.length === 1 && text.trim() !== '') throw malformed()
-      current.text += unescapeXml(text)
-    } else if (name !== undefined && end === '/') {
-      if (open.length === 1 || current.name !== name || isEmpty === '/') throw malformed()
-      open.pop()
-    } else if (name !== undefined) {
+  let at = declaration.exec(source)?.[0].length ?? 0
+  while (at < source.length) {
+    const current = open.at(-1) ?? top
+    if (source[at] !== '<') {
+      const end = source.indexOf('<', at)
+      addText(current, source.slice(at, end === -1 ? source.length : end), open.length === 1)
+      at = end === -1 ? source.length : end
+    } else if (source.startsWith('<!--', at)) at = endOfComment(source, at)
+    else {
+      const found = tag.exec(source.slice(at, at + maxTag))
+      if (found === null) throw malformed()
+      const [whole, end, name = '', isEmpty] = found
+      at += whole.length
+      if (end === '/') {
+        if (open.length === 1 || current.name !== name || isEmpty === '/') throw malformed()
+        open.pop()
+        continue
+      }
       elements += 1
       if (open.length > maxDepth || elements > maxElements) throw malformed()
       const element: OpenElement = { name, text: '', children: [] }
@@ -105,6 +107,28 @@ export function parseXml(bytes: Uint8Array): XmlElement {
   const [root, ...others] = top.children
   if (open.length !== 1 || root === undefined || others.length > 0) throw malformed()
   return root
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw malformed()
+  }
+}
+
+/** White space between elements is no text. */
+function addText(element: OpenElement, text: string, isOutside: boolean): void {
+  const isBlank = text.trim() === ''
+  if (isBlank && (isOutside || element.children.length > 0)) return
+  if (isOutside || element.text.length + text.length > maxText) throw malformed()
+  element.text += unescapeXml(text)
+}
+
+function endOfComment(source: string, at: number): number {
+  const end = source.indexOf('--', at + '<!--'.length)
+  if (end === -1 || source[end + 2] !== '>') throw malformed()
+  return end + '-->'.length
 }
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }

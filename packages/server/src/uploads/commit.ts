@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto'
-import { Fault } from '../core/faults.ts'
+import { Fault, fileTooLarge } from '../core/faults.ts'
 import { createItemIds, type ItemId } from '../core/ids.ts'
-import { maxFileSizeOf, requireFileSize } from '../core/quotas.ts'
+import { type Amount, maxFileSizeOf, requireFileSize } from '../core/quotas.ts'
 import type { Actor } from '../core/token-rules.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { ReceivedBlob, ReceivedFile } from '../storage/blobs/received-file.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { AddedItem, BucketId, IdempotentRequest, NewItem } from '../storage/catalog/records.ts'
-import { type ItemParts, newItem, type SentFile, type UploadBucket } from './new-items.ts'
+import { type ItemParts, newItem, requireKeptType, type SentFile, type UploadBucket } from './new-items.ts'
 import { type FileReceiver, receivedBytes } from './received-files.ts'
 import {
   createKeyedReservations,
   createUploadReservations,
   noReservation,
+  ReplacingReservation,
   type RequestKey,
   type Reservation,
   type Reserve,
@@ -108,30 +109,39 @@ async function storeItems(
 interface FileOptions<T> extends Required<Pick<StoreOptions, 'by' | 'atMost' | 'expiresAt'>> {
   /** Whether its quota is reserved, by an upload that is complete. */
   readonly isReserved?: boolean
-  /** Adds the row of the item, and what belongs to it, in one transaction. Null if it has added nothing. */
-  readonly add: (item: AddedItem) => Promise<T | null>
+  /** What the removal of an item that this one replaces frees. Called if the file does not fit into the quota without it. */
+  readonly readFreed?: () => Promise<Amount>
+  /** Adds the row of the item, and what belongs to it, in one transaction, or nothing. */
+  readonly add: (item: AddedItem) => Promise<{ readonly isAdded: boolean; readonly result: T }>
 }
 
-/** Stores one file as storeItems, whose row `add` adds. Returns the result of `add`; discards the bytes if it is null. */
+/** Stores one file as storeItems, whose row `add` adds. Returns the result of `add`; discards the bytes if it has added nothing. */
 async function storeFile<T>(
   store: Store,
   bucket: UploadBucket,
   file: IncomingFile,
-  { isReserved = false, add, ...options }: FileOptions<T>,
-): Promise<T | null> {
-  const claim = store.space.claim(options.atMost ?? 0)
-  const reservation = isReserved ? noReservation : store.reserve(bucket)
+  { isReserved = false, readFreed, add, ...options }: FileOptions<T>,
+): Promise<T> {
+  const size = options.atMost ?? 0
+  requireKeptType(bucket, file.sent)
+  if (size > store.maxFileSize) throw fileTooLarge(store.maxFileSize)
+  requireFileSize(bucket, size)
+  const claim = store.space.claim(size)
+  const own = isReserved ? noReservation : store.reserve(bucket)
+  const reservation = readFreed ? new ReplacingReservation(own, readFreed) : own
   const receiver = store.newReceiver()
   try {
     const taken = { receiver, reservation, claim }
-    const arrivals = await new Reception(store, bucket, taken, options).receive([[file]])
-    const received = blobsOf(arrivals.map(({ file }) => file))
+    const receiving = { ...options, declaredBytes: size }
+    const [arrival] = await new Reception(store, bucket, taken, receiving).receive([[file]])
+    if (arrival === undefined) throw new TypeError('a file was received without a result')
+    const received = blobsOf([arrival.file])
     return await commitBlobs(store.blobs, received, async () => {
       reservation.beginCommit()
-      const [added = null] = await Promise.all(arrivals.map(({ item }) => add(item)))
-      if (added === null) await store.blobs.discard(received)
-      else if (store.onStored) for (const { item } of arrivals) store.onStored(bucket.bucketId, item)
-      return added
+      const { isAdded, result } = await add(arrival.item)
+      if (isAdded) store.onStored?.(bucket.bucketId, arrival.item)
+      else await store.blobs.discard(received)
+      return result
     })
   } finally {
     receiver.release()

@@ -1,10 +1,15 @@
-import { hasTiffStructure, isRawExtension, mayHaveRemovableMetadata } from '@mediabucket/strip-metadata'
+import {
+  hasTiffStructure,
+  isRawExtension,
+  isRemovableType,
+  mayHaveRemovableMetadata,
+} from '@mediabucket/strip-metadata'
 import { Fault } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import type { Labels } from '../core/item-labels.ts'
 import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
 import { limitsTypes, requireType, type UploadLimits, withFixedLabels } from '../core/quotas.ts'
-import { decodeText, storedType } from '../core/stored-type.ts'
+import { decodeText, namedTypes, storedType } from '../core/stored-type.ts'
 import { isDecoded } from '../core/variants.ts'
 import type { MeasurePicture, ReadTaken, RemoveMetadata } from '../pictures/received-pictures.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
@@ -47,14 +52,24 @@ export interface ItemParts {
   readonly readTaken: ReadTaken
 }
 
-/** Throws Fault `type-refused` for a type that the removal of metadata may change. */
-function requireUnchanged({ head, size }: ReceivedFile, contentType: string): void {
-  if (!mayHaveRemovableMetadata(head, size, contentType, (start) => decodeText(start) !== null)) return
-  throw new Fault(
+/**
+ * Throws Fault `type-refused` for an object in a bucket that removes metadata, if its declared type or its name says that the removal may change it. Call it
+ * before the bytes are read.
+ */
+export function requireKeptType(
+  { removesMetadata }: Pick<UploadBucket, 'removesMetadata'>,
+  { filename, declaredType, isKey = false }: SentFile,
+): void {
+  if (!isKey || removesMetadata === false) return
+  const type = namedTypes(declaredType, filename).find(isRemovableType)
+  if (type !== undefined) throw typeChanged(type)
+}
+
+const typeChanged = (contentType: string) =>
+  new Fault(
     'type-refused',
     `The bucket removes metadata from files of the type ${contentType}, so that their sizes and checksums change. Upload them over HTTP, or into another bucket.`,
   )
-}
 
 /**
  * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
@@ -80,13 +95,17 @@ export async function newItem(
   const sniffed = sniffing && (await sniffing)
   const type = storedType({ sniffed, declared: sent.declaredType, filename, start: file })
   requireType(bucket, { contentType: type.contentType, sniffed: sniffed?.mime ?? null, head: file.head })
-  if (sent.isKey && removesMetadata) requireUnchanged(file, type.contentType)
   // A RAW file with the structure of TIFF is stored as it is sent.
-  const isRaw = removesMetadata && isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
+  const isRaw = isRawExtension(extensionOf(filename ?? '')) && hasTiffStructure(file.head)
+  const isSearched = removesMetadata !== false && !isRaw
+  const isText = (start: Uint8Array) => decodeText(start) !== null
+  if (sent.isKey && isSearched && mayHaveRemovableMetadata(file.head, file.size, type.contentType, isText))
+    throw typeChanged(type.contentType)
   const keepsTaken = removesMetadata === 'except-taken' && !type.contentType.startsWith('audio/')
   const removal = { contentType: type.contentType, bucketId, keepsTaken }
-  const { stored, reading } =
-    removesMetadata && !isRaw ? await parts.removeMetadata(file, removal) : { stored: file, reading: null }
+  const { stored, reading } = isSearched
+    ? await parts.removeMetadata(file, removal)
+    : { stored: file, reading: null }
   // Of the file as it was sent. Most files are no pictures, and nothing is awaited for them.
   const later = removesMetadata === true || reading ? null : parts.readTaken(file, type.contentType)
   const { taken, isRead } = (later && (await later)) ?? { taken: reading?.taken ?? null, isRead: true }

@@ -157,6 +157,42 @@ class BothReservations implements Reservation {
   }
 }
 
+/** The reservation of an upload that replaces an item: what that frees counts if there is no room without it. */
+export class ReplacingReservation implements Reservation {
+  readonly #reservation: Reservation
+  readonly #readFreed: () => Promise<Amount>
+  /** Null until it is read. */
+  #freed: Amount | null = null
+
+  constructor(reservation: Reservation, readFreed: () => Promise<Amount>) {
+    this.#reservation = reservation
+    this.#readFreed = readFreed
+  }
+
+  async hold(amount: Amount): Promise<void> {
+    try {
+      await this.#hold(amount)
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'quota-exceeded' || this.#freed !== null) throw error
+      this.#freed = await this.#readFreed()
+      await this.#hold(amount)
+    }
+  }
+
+  #hold({ items, bytes }: Amount): Promise<void> {
+    const freed = this.#freed ?? { items: 0, bytes: 0 }
+    return this.#reservation.hold({ items: items - freed.items, bytes: bytes - freed.bytes })
+  }
+
+  beginCommit(): void {
+    this.#reservation.beginCommit()
+  }
+
+  release(): void {
+    this.#reservation.release()
+  }
+}
+
 export type Reserve = ReturnType<typeof createUploadReservations>
 
 /** Reservations of the quota of a bucket (docs/interface.md Q2), and of what is left of the limits of a token (T10). */

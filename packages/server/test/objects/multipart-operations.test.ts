@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { basename } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ChecksumAlgorithm } from '../../src/core/checksums.ts'
 import { newChecksum } from '../../src/core/checksums.ts'
 import { service } from '../../src/core/token-rules.ts'
 import { openBytesOperation } from '../../src/downloads/bytes-cache.ts'
@@ -19,6 +18,7 @@ import { chunksOf } from '../storage/blobs/blob-contract.ts'
 import { temporaryData } from '../uploads/temporary-media.ts'
 
 const partSize = 5 * 1024 ** 2
+const sizes = (...all: readonly number[]) => all.map((size) => ({ size }))
 const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex')
 
 const source = (bytes: Uint8Array): PartSource => ({
@@ -27,18 +27,10 @@ const source = (bytes: Uint8Array): PartSource => ({
   finish: () => ({ etag: md5(bytes), checksum: crc(bytes) }),
 })
 
-const checksumState = (algorithm: ChecksumAlgorithm) => {
-  const state = newChecksum(algorithm)
-  return {
-    update: (bytes: Uint8Array) => state.update(bytes),
-    digest: () => state.digest().toString('base64'),
-  }
-}
-
 function crc(bytes: Uint8Array): string {
-  const state = checksumState('CRC32')
-  state.update(bytes)
-  return state.digest()
+  const checksum = newChecksum('CRC32')
+  checksum.update(bytes)
+  return checksum.digest().toString('base64')
 }
 
 /** Data with a bucket, and the operations of two processes on them. */
@@ -132,7 +124,6 @@ async function uploadParts(
     complete: {
       parts: stored.map(({ number, etag }) => ({ number, etag })),
       conditions: {},
-      newChecksum: checksumState,
     },
   }
 }
@@ -148,7 +139,7 @@ describe('uploads in parts', () => {
     const etag = `${createHash('md5')
       .update(Buffer.from(bytes.map(md5).join(''), 'hex'))
       .digest('hex')}-3`
-    expect(done).toMatchObject({ key, etag, parts: [partSize, partSize + 1, 7], isPublic: true })
+    expect(done).toMatchObject({ key, etag, parts: sizes(partSize, partSize + 1, 7), isPublic: true })
     expect(await objects.findObject(bucketId, key)).toMatchObject({ etag, headers: { metadata: { a: 'b' } } })
     expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, reservedItems: 0, reservedBytes: 0 })
     await expect(first.find(caller, key, id)).rejects.toMatchObject({ code: 'upload-unknown' })
@@ -165,7 +156,7 @@ describe('uploads in parts', () => {
     const refusals = [
       [[], 'part-invalid'],
       [[two, one], 'part-order'],
-      [[one, one], 'part-order'],
+      [[one, { ...one, etag: two.etag }], 'part-invalid'],
       [[one, { ...two, etag: one.etag }], 'part-invalid'],
       [[{ ...one, number: 3 }], 'part-invalid'],
       [[one, two], 'part-too-small'],
@@ -175,9 +166,14 @@ describe('uploads in parts', () => {
       await expect(first.complete(caller, key, id, { ...complete, parts })).rejects.toMatchObject({ code })
     const wrongSize = { ...complete, parts: [one], expected: { size: 1 } }
     await expect(first.complete(caller, key, id, wrongSize)).rejects.toMatchObject({ code: 'part-invalid' })
-    expect((await first.complete(caller, key, id, { ...complete, parts: [one] })).parts).toEqual([
-      partSize - 1,
-    ])
+    await expect(first.complete(caller, key, 'none', { ...complete, parts: [] })).rejects.toMatchObject({
+      code: 'upload-unknown',
+    })
+    // As other services: of those with one number, the last one counts.
+    const twice = [{ ...one, etag: two.etag }, one]
+    expect((await first.complete(caller, key, id, { ...complete, parts: twice })).parts).toMatchObject(
+      sizes(partSize - 1),
+    )
   })
 
   test('MU8 the checksum of an object is that of its bytes, or that of the checksums of its parts', async () => {
@@ -190,12 +186,20 @@ describe('uploads in parts', () => {
         type === 'FULL_OBJECT'
           ? crc(Buffer.concat(bytes))
           : `${crc(Buffer.concat(bytes.map((some) => Buffer.from(crc(some), 'base64'))))}-2`
-      const wrong = { ...complete, expected: { checksum: 'AAAAAA==' } }
-      await expect(first.complete(caller, key, id, wrong)).rejects.toMatchObject({
-        code: 'checksum-mismatch',
-      })
-      const done = await first.complete(caller, key, id, { ...complete, expected: { checksum: value } })
+      const { algorithm } = checksum
+      for (const expected of [
+        { checksum: { algorithm, value: 'AAAAAA==' } },
+        { checksum: { algorithm: 'CRC32C', value } as const },
+        { checksum: { algorithm, value }, type: 'OTHER' },
+        { type: 'OTHER' },
+      ])
+        await expect(first.complete(caller, key, id, { ...complete, expected })).rejects.toMatchObject({
+          code: 'checksum-mismatch',
+        })
+      const expected = { checksum: { algorithm, value }, type }
+      const done = await first.complete(caller, key, id, { ...complete, expected })
       expect(done.headers.checksum).toEqual({ ...checksum, value })
+      expect(done.parts).toEqual(bytes.map((some) => ({ size: some.byteLength, checksum: crc(some) })))
     }
   })
 
@@ -207,7 +211,7 @@ describe('uploads in parts', () => {
     await objects.deleteObject(caller, key)
     for (const one of [first, second]) {
       const again = await one.complete(caller, key, id, complete)
-      expect(again).toMatchObject({ etag: done.etag, parts: [5], item: { id: done.item.id } })
+      expect(again).toMatchObject({ etag: done.etag, parts: sizes(5), item: { id: done.item.id } })
     }
     const [part] = complete.parts
     const others = { ...complete, parts: [{ number: 1, etag: part?.etag.replaceAll(/./g, '0') ?? '' }] }
@@ -284,7 +288,7 @@ describe('uploads in parts', () => {
     const copyId = await first.create(caller, 'copy', object)
     const upload = await first.find(caller, 'copy', copyId)
     const from = (range: { start: number; end: number } | null, number = 1) =>
-      first.copyPart(caller, upload, number, { bucketId, object: copied, range }, checksumState)
+      first.copyPart(caller, upload, number, { bucketId, object: copied, range })
     await expect(from({ start: 5, end: partSize + 10 })).rejects.toMatchObject({ code: 'range-invalid' })
     const parts = [await from(null), await from({ start: 3, end: 5 }, 2)]
     const done = await first.complete(caller, 'copy', copyId, {

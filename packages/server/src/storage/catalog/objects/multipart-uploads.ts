@@ -264,7 +264,7 @@ function* requireOwnId(id: ItemId): Work<void> {
 }
 
 /** A part of which an object is made, as the caller has read it. */
-type ChosenPart = Pick<StoredPart, 'number' | 'size' | 'etag'>
+type ChosenPart = Pick<StoredPart, 'number' | 'itemId'>
 
 /**
  * What became of an upload that was to be completed: the object, with the ids of blobs to be deleted, which have tombstones; the object that it had become
@@ -296,11 +296,8 @@ export function* completeMultipart(
   if (upload === null) return { outcome: 'unknown' }
   if (upload.completed !== null) return { outcome: 'repeated', upload }
   const stored = new Map((yield* listParts(id, 0, maxParts)).map((part) => [part.number, part]))
-  const isPresent = ({ number, size, etag }: ChosenPart) => {
-    const part = stored.get(number)
-    return part?.size === size && part.etag === etag
-  }
-  if (!chosen.every(isPresent)) return { outcome: 'changed' }
+  // By their blobs: equal etags do not prove that the bytes are those that were read.
+  if (chosen.some(({ number, itemId }) => stored.get(number)?.itemId !== itemId)) return { outcome: 'changed' }
   const freed = yield* freeKey(bucketId, added.key, replacement, by, now)
   if (freed.refused !== null) return { outcome: 'refused', refused: freed.refused }
   // The item takes the place of what is reserved for it.

@@ -36,7 +36,7 @@ import { countKey, takeKey } from './keyed-counts.ts'
 /** What a key has besides its item. */
 export interface KeyDetails {
   readonly etag: string
-  /** The sizes of the parts of which it was made, as a list in JSON; null for an object that was not uploaded in parts. */
+  /** The parts of which it was made, as a list in JSON; null for an object that was not uploaded in parts. */
   readonly parts: string | null
   readonly isPublic: boolean
   /** JSON. */
