@@ -2,6 +2,7 @@ import { createHash, hash } from 'node:crypto'
 import { S3Client } from '@aws-sdk/client-s3'
 import { signingKeyOf, signWith, stringToSign } from '../../packages/server/src/s3/signature-v4.ts'
 import { runHere } from './commands.ts'
+import { type RawResponse, sendRaw } from './raw-http.ts'
 import { startServer, type TestServer } from './server.ts'
 
 /** The keys of a token. */
@@ -68,11 +69,16 @@ const basicTime = (time: number): string =>
 
 /** The headers of a request that is signed in its headers, and what its chunks need. */
 export function signHeaders(pair: Pair, url: string, signing: Signing = {}) {
+  const { host, pathname, search } = new URL(url)
+  return signTarget(pair, host, pathname + search, signing)
+}
+
+/** The same for a target that is sent as it is, which a URL might change. */
+export function signTarget(pair: Pair, host: string, target: string, signing: Signing = {}) {
   const { method = 'GET', headers = {}, body = '', unsigned = {} } = signing
   const time = basicTime(signing.time ?? Date.now())
   const scope = signing.scope ?? `${time.slice(0, 8)}/us-east-1/s3/aws4_request`
   const payloadHash = signing.payloadHash ?? createHash('sha256').update(body).digest('hex')
-  const { host, pathname, searchParams: query } = new URL(url)
   const all: Readonly<Record<string, string>> = {
     ...headers,
     ...{ host, 'x-amz-date': time, 'x-amz-content-sha256': payloadHash },
@@ -82,15 +88,58 @@ export function signHeaders(pair: Pair, url: string, signing: Signing = {}) {
     .sort()
   const key = signingKeyOf(pair.secretAccessKey, scope)
   const rawHeaders = Object.entries(all).flat()
+  const [path = '', search = ''] = target.split(/\?(.*)/s)
   const text = stringToSign(
-    { method, path: pathname, query, rawHeaders, payloadHash },
+    { method, path, query: new URLSearchParams(search), rawHeaders, payloadHash },
     { scope, signedHeaders },
     time,
     signing.encoding,
   )
   const signature = signWith(key, text)
   const authorization = `AWS4-HMAC-SHA256 Credential=${pair.accessKeyId}/${scope}, SignedHeaders=${signedHeaders.join(';')}, Signature=${signature}`
-  return { headers: { ...all, ...unsigned, authorization }, key, time, scope, signature }
+  const signed: Readonly<Record<string, string>> = { ...all, ...unsigned, authorization }
+  return { headers: signed, authorization, key, time, scope, signature }
+}
+
+/** The bytes of a request whose connection the server closes. Characters of the head are bytes of Latin-1. */
+export function rawRequest(
+  method: string,
+  target: string,
+  headers: Readonly<Record<string, string>>,
+  body: string | Uint8Array = '',
+): Buffer {
+  const bytes = Buffer.from(body)
+  const framing = Object.hasOwn(headers, 'transfer-encoding')
+    ? {}
+    : { 'content-length': `${bytes.byteLength}` }
+  const lines = Object.entries({ ...framing, ...headers, connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  return Buffer.concat([
+    Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1'),
+    bytes,
+  ])
+}
+
+/** Sends a signed request as it is, without a client that would change or refuse it. */
+export async function sendTarget(
+  pair: Pair,
+  endpoint: string,
+  target: string,
+  signing: Signing & { readonly host?: string } = {},
+): Promise<RawResponse> {
+  const { method = 'GET', body = '' } = signing
+  const { headers } = signTarget(pair, signing.host ?? new URL(endpoint).host, target, signing)
+  return await sendRaw(endpoint, rawRequest(method, target, headers, body))
+}
+
+/** Status and code of an error, which must be a document of S3; `200 ` for a success. */
+export function codeOf({ status, headers, body }: RawResponse): string {
+  if (status < 300) return `${status} `
+  const [, code] = /^<\?xml[^>]*>\s*<Error><Code>(\w+)<\/Code>/.exec(body) ?? []
+  if (code === undefined || headers.get('content-type') !== 'application/xml')
+    throw new Error(`not an error of S3: ${status} ${body.slice(0, 200)}`)
+  return `${status} ${code}`
 }
 
 /** Sends a request that is signed in its headers. */
@@ -107,7 +156,7 @@ export function sendSigned(pair: Pair, url: string, signing: Signing = {}): Prom
 
 /** A body of signed chunks. `end` is what follows the last chunk. */
 export function signedChunks(
-  { key, time, scope, signature }: Omit<ReturnType<typeof signHeaders>, 'headers'>,
+  { key, time, scope, signature }: Omit<ReturnType<typeof signHeaders>, 'headers' | 'authorization'>,
   pieces: readonly string[],
 ): string {
   let previous = signature

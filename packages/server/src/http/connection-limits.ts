@@ -7,6 +7,7 @@ import type { ClientAddresses } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { ProbePlaces } from './probe-places.ts'
 import { type RefusalReason, Refuser } from './refused-connections.ts'
+import { faultSerializerOf } from './server.ts'
 
 export interface ConnectionSettings {
   /** 0 for no limit. */
@@ -18,7 +19,6 @@ interface ConnectionLimitsParts {
   readonly addresses: Pick<ClientAddresses, 'ofConnection'>
   readonly metrics: Pick<Metrics, 'refusedConnections' | 'closedIdleConnections' | 'watchConnections'>
   readonly log: Pick<BaseLogger, 'warn'>
-  readonly baseUrl: string
   /** Null for a service of one process. */
   readonly peers: PeerCounts | null
 }
@@ -31,14 +31,15 @@ interface ConnectionLimitsParts {
 export function limitConnections(
   servers: readonly Server[],
   settings: ConnectionSettings,
-  { addresses, metrics, log, baseUrl, peers }: ConnectionLimitsParts,
+  { addresses, metrics, log, peers }: ConnectionLimitsParts,
 ): void {
   const idle = new IdleConnections()
   const open = new OpenConnections(settings, peers)
-  const places = new ProbePlaces(new Refuser(baseUrl, log, metrics))
+  const places = new ProbePlaces(new Refuser(log, metrics))
   metrics.watchConnections(() => open.count() + places.count())
 
   for (const server of servers) {
+    const serializeFault = faultSerializerOf(server)
     const listeners = server.listeners('connection')
     server.removeAllListeners('connection')
     server.on('connection', (socket: Socket) => {
@@ -51,7 +52,7 @@ export function limitConnections(
       }
       const key = address ?? proxies
       const release = reason === null ? open.add(socket, key) : null
-      if (reason !== null && !places.take(socket, key, reason)) return
+      if (reason !== null && !places.take(socket, { address: key, reason, serializeFault })) return
       for (const listener of listeners) listener.call(server, socket)
       if (release !== null) idle.add(socket, key, release)
     })

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Fault } from '../core/faults.ts'
 import { currentResponse } from './client-connections.ts'
+import type { FaultSerializer } from './problems.ts'
 import type { RefusalReason, Refuser } from './refused-connections.ts'
 
 /** Connections beyond the limits that may send a probe: a request for `/healthz`, `/readyz` or `/metrics`. */
@@ -15,6 +16,7 @@ const leastTime = 50
 interface Place {
   readonly address: string
   readonly reason: RefusalReason
+  readonly serializeFault: FaultSerializer
   readonly since: number
 }
 
@@ -45,12 +47,13 @@ export class ProbePlaces {
   }
 
   /** Gives the connection a place; refuses it and returns false if there is none. */
-  take(socket: Socket, address: string, reason: RefusalReason): boolean {
+  take(socket: Socket, refused: Omit<Place, 'since'>): boolean {
+    const { address, reason, serializeFault } = refused
     if (this.#places.size >= maxPlaces && !this.#makeRoom(address)) {
-      this.#refuser.refuse(socket, reason)
+      this.#refuser.refuse(socket, reason, serializeFault)
       return false
     }
-    this.#places.set(socket, { address, reason, since: performance.now() })
+    this.#places.set(socket, { ...refused, since: performance.now() })
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? new Set()).add(socket))
     refusals.set(socket, () => this.#refuser.report(socket, reason))
     const timer = setTimeout(() => this.#close(socket), longestTime)
@@ -80,7 +83,7 @@ export class ProbePlaces {
     if (place === undefined) return
     this.#leave(socket)
     if (currentResponse(socket) === null && socket.bytesWritten === 0)
-      this.#refuser.refuse(socket, place.reason)
+      this.#refuser.refuse(socket, place.reason, place.serializeFault)
     else socket.destroy()
   }
 

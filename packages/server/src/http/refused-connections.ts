@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
 import { Fault } from '../core/faults.ts'
-import { createLingeringClose, serializeProblem } from './client-connections.ts'
+import { createLingeringClose } from './client-connections.ts'
 import type { Metrics } from './metrics.ts'
+import type { FaultSerializer } from './problems.ts'
 
 /** The limit that a connection exceeds. */
 export type RefusalReason = 'total' | 'address'
@@ -26,20 +27,18 @@ const texts: Readonly<Record<RefusalReason, { readonly detail: string; readonly 
 /** One log line for many refusals. */
 interface Report {
   readonly fault: Fault
-  readonly response: Buffer
+  readonly requestId: string
   refused: number
 }
 
 /** Refuses connections beyond the limits. */
 export class Refuser {
-  readonly #baseUrl: string
   readonly #log: Pick<BaseLogger, 'warn'>
   readonly #metrics: Pick<Metrics, 'refusedConnections'>
   readonly #reports = new Map<RefusalReason, Report>()
   readonly #sendAndClose = createLingeringClose()
 
-  constructor(baseUrl: string, log: Pick<BaseLogger, 'warn'>, metrics: Pick<Metrics, 'refusedConnections'>) {
-    this.#baseUrl = baseUrl
+  constructor(log: Pick<BaseLogger, 'warn'>, metrics: Pick<Metrics, 'refusedConnections'>) {
     this.#log = log
     this.#metrics = metrics
   }
@@ -49,9 +48,10 @@ export class Refuser {
     return this.#count(socket, reason).fault
   }
 
-  /** The same, and sends the response and closes the connection. */
-  refuse(socket: Socket, reason: RefusalReason): void {
-    this.#sendAndClose(socket, this.#count(socket, reason).response)
+  /** The same, and sends the response in the form of its server and closes the connection. */
+  refuse(socket: Socket, reason: RefusalReason, serializeFault: FaultSerializer): void {
+    const { fault, requestId } = this.#count(socket, reason)
+    this.#sendAndClose(socket, serializeFault(fault, requestId).bytes)
   }
 
   #count(socket: Socket, reason: RefusalReason): Report {
@@ -65,7 +65,7 @@ export class Refuser {
     const requestId = randomUUID()
     const { detail, message } = texts[reason]
     const fault = new Fault('connections-too-many', detail)
-    const report = { fault, response: serializeProblem(fault, this.#baseUrl, requestId).bytes, refused: 0 }
+    const report = { fault, requestId, refused: 0 }
     this.#reports.set(reason, report)
     this.#log.warn({ requestId, peer }, message)
     setTimeout(() => {

@@ -31,6 +31,15 @@ const longestHeaderTimeout = 15_000
 /** The rate at which a client must read a response. Bytes per second. */
 const minSendRate = 2_000
 
+const serializers = new WeakMap<Server, FaultSerializer>()
+
+/** How a server of `createHttpServer` responds where there is no request. */
+export function faultSerializerOf(server: Server): FaultSerializer {
+  const found = serializers.get(server)
+  if (found === undefined) throw new TypeError('this server is not one of createHttpServer')
+  return found
+}
+
 /**
  * Creates the server, which handles invalid requests, `Expect`, `CONNECT`, idle connections and slow readers itself. Timeouts apply to
  * headers and to idle time, never to a whole request (docs/interface.md O4).
@@ -65,6 +74,7 @@ export function createHttpServer(
     },
     listener,
   )
+  serializers.set(server, serializeFault)
   // Node drops further headers without an error, so one more than allowed is read and refused.
   server.maxHeadersCount = maxHeaders + 1
   server.on('clientError', refuseInvalidRequests(serializeFault, log, corsHeaders))

@@ -199,7 +199,7 @@ export async function startService(
     )
     const servers = s3 === null ? [http] : [http, s3]
     const connections = servers.map(trackUnusedConnections)
-    limitConnections(servers, config, { addresses, metrics, log, baseUrl: settings.baseUrl, peers })
+    limitConnections(servers, config, { addresses, metrics, log, peers })
     closers.add('the HTTP server', bound.close)
     await bound.serve(http)
     if (s3 !== null && boundS3 !== null) {
