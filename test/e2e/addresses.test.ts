@@ -1,7 +1,8 @@
-import type { Browser } from 'playwright-core'
+import type { Browser, Page, Route } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
+import { seededRandom } from '../harness/random.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
@@ -41,6 +42,35 @@ async function shows({ page }: Visit, number: number): Promise<void> {
   await dialog.getByText(`Text ${number}.`, { exact: true }).filter({ visible: true }).waitFor()
 }
 
+/** Of addresses and steps in a test of orders. */
+const rounds = 12
+
+/** An address with an item, and perhaps a numbered page or another order. */
+function addressOf(random: (limit: number) => number, id: string): string {
+  const place = ['page=1', 'page=2', 'page=3', 'page=9', 'order=oldest', 'order=newest'][random(6)]
+  return `#${place}&item=${id}`
+}
+
+/** Holds the requests of the page, and sends one of those that wait at a time, in an order from the seed. */
+async function shuffleResponses(page: Page, random: (limit: number) => number): Promise<AsyncDisposable> {
+  const waiting: Route[] = []
+  const matching = /\/(api|media)\//
+  await page.route(matching, (route) => void waiting.push(route))
+  const timer = setInterval(() => {
+    // Sometimes none, so that the page has sent what follows from the last response.
+    const [route] = random(3) > 0 ? waiting.splice(random(waiting.length || 1), 1) : []
+    // A request that the page has aborted cannot be continued.
+    void route?.continue().catch(() => undefined)
+  }, 20)
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+      await Promise.allSettled(waiting.map((route) => route.continue()))
+    },
+  }
+}
+
 const gone = ({ page }: Visit) => page.getByRole('dialog', { name: strings.viewer.deleted, exact: true })
 
 describe('a URL with an item', () => {
@@ -64,6 +94,45 @@ describe('a URL with an item', () => {
     }
     await guest.button(strings.close).click()
     await expect.poll(() => hashOf(guest)).toBe('#order=oldest')
+  })
+
+  test('G18 another address is shown while the items around the former one are still loading', async () => {
+    await using guest = await visit(browser, server, { hash: '#order=oldest' })
+    await guest.signIn(server.token)
+    await guest.files.first().waitFor()
+    // The items before the first one of a page are not loaded.
+    await guest.page.route('**/api/items?*order=newest*', () => undefined)
+    await typed(guest, `#page=2&item=${ids[12]}`)
+    await shows(guest, 12)
+    await typed(guest, `#page=3&item=${ids[2]}`)
+    await shows(guest, 2)
+    await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[2]}`)
+  })
+
+  test('G18, M3 in any order of the responses, the last address and the steps from it are shown', async () => {
+    const random = seededRandom()
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    await guest.files.first().waitFor()
+    await using _ = await shuffleResponses(guest.page, random)
+    for (let round = 0; round < rounds; round++) {
+      let number = 1 + random(23)
+      for (let others = random(3); others > 0; others--)
+        await typed(guest, addressOf(random, ids[1 + random(23)] ?? ''))
+      await typed(guest, addressOf(random, ids[number] ?? '').replace('order=newest', 'order=oldest'))
+      await shows(guest, number)
+      const forward = number < 12
+      await guest.button(forward ? strings.viewer.next : strings.viewer.previous).waitFor()
+      for (let steps = random(4); steps > 0; steps--) {
+        await guest.page.keyboard.press(forward ? 'ArrowRight' : 'ArrowLeft')
+        number += forward ? 1 : -1
+      }
+      await shows(guest, number)
+      await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[number]}`)
+      if (random(3) > 0) continue
+      await guest.button(strings.close).click()
+      await expect.poll(() => hashOf(guest)).toBe('#order=oldest')
+    }
   })
 
   test('M3 arrow keys step to the next and the previous file; an unknown item does not change the address, and a button leads back', async () => {

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import type { SlideView } from './photo-swipe.tsx'
@@ -24,8 +24,10 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
   const currentOnPastEnd = useRef(onPastEnd)
   currentOnPastEnd.current = onPastEnd
 
-  useEffect(() => {
+  // Closed before the next effect: a view of other items would move to a file of its own, and show that in the address.
+  useLayoutEffect(() => {
     let unmounted = false
+    setState('loading')
     const open = async () => {
       const [{ openPhotoSwipe }, ...media] = await Promise.all([
         loadPhotoSwipe(),
@@ -49,7 +51,9 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
       })
       setState('shown')
     }
-    open().catch(() => setState('failed'))
+    open().catch(() => {
+      if (!unmounted) setState('failed')
+    })
     return () => {
       unmounted = true
       view.current?.close()
