@@ -107,7 +107,7 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(guest, 'empty')
     await using files = await writeFiles(new Map([['a.txt', Buffer.from('a')]]))
     await drop(guest.page, files.paths, async () => {
-      await guest.page.getByText(strings.uploads.drop, { exact: true }).waitFor()
+      await guest.page.getByText(strings.adding.drop, { exact: true }).waitFor()
       await expectAccessible(guest, 'dropping')
     })
     await guest.files.getByText('a.txt').waitFor()

@@ -92,11 +92,11 @@ test('G23, G31 a PDF of a private bucket opens in a new tab, whose URL has no si
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
   await withOpened(guest, 'report.pdf', async (dialog) => {
-    const page = dialog.getByAltText(strings.viewer.firstPage)
+    const page = dialog.getByAltText(strings.slides.firstPage)
     needTools('pdftoppm')
     await until('the first page', () => isDrawn(page, 200))
     const opened = guest.context.waitForEvent('page')
-    await dialog.getByRole('link', { name: strings.viewer.openPdf }).click()
+    await dialog.getByRole('link', { name: strings.slides.openPdf }).click()
     const tab = await opened
     expect(tab.url()).not.toMatch(signature)
     await tab.close()

@@ -77,7 +77,7 @@ test('G18, G21 in a bucket of 100,000: search, scroll to the end, select 500, de
   await page.getByText(strings.selection.count(500)).first().waitFor()
   await expect.poll(() => tiles.count()).toBeLessThan(250)
   await page.keyboard.press('Delete')
-  await page.getByText(strings.deletion.trashed(500)).first().waitFor()
+  await page.getByText(strings.deleted.trashed(500)).first().waitFor()
   await page.getByText(strings.files(items - 500)).waitFor()
   const shown = async () =>
     Value.Parse(
@@ -93,8 +93,8 @@ test('G18, G21 in a bucket of 100,000: search, scroll to the end, select 500, de
     return left.length > 0 && left.every((id) => !deleted.has(id))
   })
 
-  await guest.button(strings.deletion.undo).click()
-  await page.getByText(strings.deletion.restored(500)).first().waitFor()
+  await guest.button(strings.deleted.undo).click()
+  await page.getByText(strings.deleted.restored(500)).first().waitFor()
   await page.getByText(strings.files(items)).waitFor()
   await page.evaluate('document.activeElement.blur()')
   const oldest = data.map(({ id }) => id)

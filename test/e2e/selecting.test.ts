@@ -55,7 +55,7 @@ test('a range includes items that are not loaded; Ctrl+A selects the whole bucke
   const before = guest.requests.length
   await guest.button(strings.selection.delete).click()
   await guest.button(strings.deletion.confirm(1600)).click()
-  await page.getByText(strings.deletion.done(1600)).first().waitFor()
+  await page.getByText(strings.deleted.done(1600)).first().waitFor()
   expect(guest.requests.slice(before).filter((url) => url.endsWith('/api/media'))).toHaveLength(4)
   await page.getByText(strings.listing.empty).waitFor()
 })

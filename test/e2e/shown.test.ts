@@ -128,7 +128,7 @@ describe('G17 damaged pictures', () => {
     )
     await expect.poll(() => guest.page.getByText(strings.viewer.partlyShown).count()).toBe(0)
     await reopen(guest, 'no-pixels.jpg')
-    await dialogOf(guest, 'no-pixels.jpg').getByText(strings.viewer.damaged).waitFor()
+    await dialogOf(guest, 'no-pixels.jpg').getByText(strings.slides.damaged).waitFor()
   })
 })
 
@@ -157,7 +157,7 @@ describe('texts', () => {
     const shown = dialog.getByRole('region', { name: 'long.txt', exact: true })
     await shown.waitFor()
     const size = Buffer.byteLength(lines(20_000))
-    await dialog.getByText(strings.viewer.textPreview(formatSize(mostShown), formatSize(size))).waitFor()
+    await dialog.getByText(strings.slides.textPreview(formatSize(mostShown), formatSize(size))).waitFor()
     const text = (await shown.textContent()) ?? ''
     expect(lines(20_000).startsWith(text)).toBe(true)
     expect(Buffer.byteLength(text)).toBeGreaterThan(mostShown - 4)
@@ -173,7 +173,7 @@ describe('texts', () => {
       return (await scrolled()) > byKey
     })
     await guest.page.keyboard.press('ArrowRight')
-    await dialogOf(guest, 'empty.txt').getByText(strings.viewer.emptyText).waitFor()
+    await dialogOf(guest, 'empty.txt').getByText(strings.slides.emptyText).waitFor()
   })
 
   test('G20 the encoding of a text is guessed, and can be chosen by keyboard', async () => {
@@ -181,7 +181,7 @@ describe('texts', () => {
       // “こんにちは”, “Привет” and “Möwe”.
       ['sjis.txt', [0x82, 0xb1, 0x82, 0xf1, 0x82, 0xc9, 0x82, 0xbf, 0x82, 0xcd], 'Shift-JIS', 'こんにちは'],
       ['koi8.txt', [0xf0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4], 'KOI8-R', 'Привет'],
-      ['western.txt', [0x4d, 0xf6, 0x77, 0x65], strings.viewer.automatic, 'Möwe'],
+      ['western.txt', [0x4d, 0xf6, 0x77, 0x65], strings.slides.automatic, 'Möwe'],
     ] as const
     for (const [name, bytes] of cases)
       ids.set(name, (await upload(server, new Uint8Array(bytes), { name, type: 'text/plain' })).id)
@@ -190,7 +190,7 @@ describe('texts', () => {
       await reopen(guest, name)
       const dialog = dialogOf(guest, name)
       const slide = dialog.locator('.slide:not([inert])')
-      const choice = slide.getByLabel(strings.viewer.encoding)
+      const choice = slide.getByLabel(strings.slides.encoding)
       await choice.focus()
       await choice.selectOption(encoding)
       await expect.poll(() => slide.locator('.text-scroll pre').textContent()).toBe(text)

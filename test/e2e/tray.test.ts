@@ -82,10 +82,10 @@ test('A3 with a read-only token, files dragged over the page are refused with th
   await using guest = await visit(browser, server)
   await guest.signIn(token)
   await drop(guest.page, files.paths, async () => {
-    await guest.page.getByText(strings.uploads.dropNotAllowed, { exact: true }).waitFor()
-    await expect.poll(() => guest.page.getByText(strings.uploads.drop, { exact: true }).count()).toBe(0)
+    await guest.page.getByText(strings.adding.dropNotAllowed, { exact: true }).waitFor()
+    await expect.poll(() => guest.page.getByText(strings.adding.drop, { exact: true }).count()).toBe(0)
   })
-  await guest.page.getByText(strings.uploads.notAllowed).first().waitFor()
+  await guest.page.getByText(strings.adding.notAllowed).first().waitFor()
 })
 
 test('G13 on screens of any width, the list, a notice and the selection bar cover no button of each other', async () => {

@@ -57,7 +57,7 @@ describe('25 files of many kinds', () => {
     await page.getByText(strings.listing.empty).waitFor()
 
     await drop(page, files.paths.slice(0, 12), () =>
-      page.getByText(strings.uploads.drop, { exact: true }).waitFor(),
+      page.getByText(strings.adding.drop, { exact: true }).waitFor(),
     )
     await uploadHeading(guest, strings.uploads.finished(12))
     await guest.choose(strings.header.upload, files.paths.slice(12))

@@ -149,10 +149,10 @@ describe('viewing', () => {
 
   test('G31 the first page of a PDF is shown, and the PDF opens in a new tab', async () => {
     await using guest = await opened('report.pdf')
-    const page = dialogOf(guest, 'report.pdf').getByAltText(strings.viewer.firstPage)
+    const page = dialogOf(guest, 'report.pdf').getByAltText(strings.slides.firstPage)
     needTools('pdftoppm')
     await until('the first page', () => isDrawn(page, 200))
-    const link = dialogOf(guest, 'report.pdf').getByRole('link', { name: strings.viewer.openPdf })
+    const link = dialogOf(guest, 'report.pdf').getByRole('link', { name: strings.slides.openPdf })
     const address = await link.evaluate(({ href }) => href)
     const received = guest.context.waitForEvent('response', (response) => response.url() === address)
     await link.click()

@@ -7,7 +7,7 @@ import type {
   Page,
 } from 'playwright-core'
 import { expect } from 'vitest'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import type { SharedServer } from '../harness/server.ts'
 
 /** An open gallery. Disposing it asserts what must hold in every visit, and closes the page. */
@@ -39,6 +39,9 @@ export interface Where {
   /** An existing context, such as that of a browser with its own profile. */
   readonly context?: BrowserContext
 }
+
+// Most tests read some of these.
+await loadTexts('deletion', 'slides', 'uploads')
 
 /** Console messages that tests expect: failed requests, and a header that needs TLS. */
 const expected = /^(Failed to load resource|The Cross-Origin-Opener-Policy header has been ignored)/

@@ -8,13 +8,13 @@ import { createSelection, createSelectMany } from './selection/selection.ts'
 import { createSharing } from './selection/sharing.ts'
 import { createBucketUsage } from './service/bucket.ts'
 import { createChanges, refreshWhileVisible } from './service/changes.ts'
-import { createConnection } from './service/connection.ts'
+import { type Connection, createConnection } from './service/connection.ts'
 import { createEdits } from './service/edits.ts'
 import { createFileAccess } from './service/file-access.ts'
 import { createMediaCache } from './service/media-cache.ts'
 import type { Session, SignedIn } from './session/session.ts'
 import { createNotices } from './shell/notices.ts'
-import { strings } from './strings.ts'
+import { loadTexts, strings } from './strings.ts'
 import { createPlaceholders } from './tiles/placeholders.ts'
 import { createShownList } from './timeline/shown-list.ts'
 import { createTimeline } from './timeline/timeline.ts'
@@ -75,7 +75,10 @@ export function openGallery(
     client,
     largeFileClient,
     allowed: tokenInfo.scopes.includes('media:write'),
-    importTray: async () => (await import('./uploads/tray.tsx')).UploadTray,
+    async importTray() {
+      const [{ UploadTray }] = await Promise.all([import('./uploads/tray.tsx'), loadTexts('uploads')])
+      return UploadTray
+    },
     notify: (text, tone) => notices.show(text, { tone: tone ?? 'plain' }),
     onUploaded(allDone) {
       if (!allDone && Date.now() - reloadedAt < reloadInterval) return
@@ -150,7 +153,7 @@ export function openGallery(
     trash,
     uploads,
     loadPhotoSwipe() {
-      photoSwipe ??= connection.untilReached().then(() => import('./viewer/photo-swipe.tsx'))
+      photoSwipe ??= importPhotoSwipe(connection)
       return photoSwipe
     },
     files,
@@ -169,4 +172,10 @@ export function openGallery(
       uploads.close()
     },
   }
+}
+
+async function importPhotoSwipe(connection: Connection): ReturnType<Gallery['loadPhotoSwipe']> {
+  await connection.untilReached()
+  const [code] = await Promise.all([import('./viewer/photo-swipe.tsx'), loadTexts('slides')])
+  return code
 }

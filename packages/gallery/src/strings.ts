@@ -43,6 +43,11 @@ const parts = {
     de: async () => (await import('./strings/buckets/de.ts')).buckets,
     es: async () => (await import('./strings/buckets/es.ts')).buckets,
   }),
+  deletion: createPart({
+    en: async () => (await import('./strings/deletion/en.ts')).deletion,
+    de: async () => (await import('./strings/deletion/de.ts')).deletion,
+    es: async () => (await import('./strings/deletion/es.ts')).deletion,
+  }),
   details: createPart({
     en: async () => (await import('./strings/details/en.ts')).details,
     de: async () => (await import('./strings/details/de.ts')).details,
@@ -58,6 +63,11 @@ const parts = {
     de: async () => (await import('./strings/links/de.ts')).links,
     es: async () => (await import('./strings/links/es.ts')).links,
   }),
+  slides: createPart({
+    en: async () => (await import('./strings/slides/en.ts')).slides,
+    de: async () => (await import('./strings/slides/de.ts')).slides,
+    es: async () => (await import('./strings/slides/es.ts')).slides,
+  }),
   tokens: createPart({
     en: async () => (await import('./strings/tokens/en.ts')).tokens,
     de: async () => (await import('./strings/tokens/de.ts')).tokens,
@@ -67,6 +77,11 @@ const parts = {
     en: async () => (await import('./strings/trash/en.ts')).trash,
     de: async () => (await import('./strings/trash/de.ts')).trash,
     es: async () => (await import('./strings/trash/es.ts')).trash,
+  }),
+  uploads: createPart({
+    en: async () => (await import('./strings/uploads/en.ts')).uploads,
+    de: async () => (await import('./strings/uploads/de.ts')).uploads,
+    es: async () => (await import('./strings/uploads/es.ts')).uploads,
   }),
   webhooks: createPart({
     en: async () => (await import('./strings/webhooks/en.ts')).webhooks,
@@ -81,6 +96,9 @@ const sections = {
   get buckets() {
     return parts.buckets.texts
   },
+  get deletion() {
+    return parts.deletion.texts
+  },
   get details() {
     return parts.details.texts
   },
@@ -90,11 +108,17 @@ const sections = {
   get links() {
     return parts.links.texts
   },
+  get slides() {
+    return parts.slides.texts
+  },
   get tokens() {
     return parts.tokens.texts
   },
   get trash() {
     return parts.trash.texts
+  },
+  get uploads() {
+    return parts.uploads.texts
   },
   get webhooks() {
     return parts.webhooks.texts

@@ -3,6 +3,9 @@ import { buckets as bucketsDe } from '../src/strings/buckets/de.ts'
 import { buckets as bucketsEn } from '../src/strings/buckets/en.ts'
 import { buckets as bucketsEs } from '../src/strings/buckets/es.ts'
 import { de } from '../src/strings/de.ts'
+import { deletion as deletionDe } from '../src/strings/deletion/de.ts'
+import { deletion as deletionEn } from '../src/strings/deletion/en.ts'
+import { deletion as deletionEs } from '../src/strings/deletion/es.ts'
 import { details as detailsDe } from '../src/strings/details/de.ts'
 import { details as detailsEn } from '../src/strings/details/en.ts'
 import { details as detailsEs } from '../src/strings/details/es.ts'
@@ -15,12 +18,18 @@ import { links as linksDe } from '../src/strings/links/de.ts'
 import { links as linksEn } from '../src/strings/links/en.ts'
 import { links as linksEs } from '../src/strings/links/es.ts'
 import { formatCount } from '../src/strings/locale.ts'
+import { slides as slidesDe } from '../src/strings/slides/de.ts'
+import { slides as slidesEn } from '../src/strings/slides/en.ts'
+import { slides as slidesEs } from '../src/strings/slides/es.ts'
 import { tokens as tokensDe } from '../src/strings/tokens/de.ts'
 import { tokens as tokensEn } from '../src/strings/tokens/en.ts'
 import { tokens as tokensEs } from '../src/strings/tokens/es.ts'
 import { trash as trashDe } from '../src/strings/trash/de.ts'
 import { trash as trashEn } from '../src/strings/trash/en.ts'
 import { trash as trashEs } from '../src/strings/trash/es.ts'
+import { uploads as uploadsDe } from '../src/strings/uploads/de.ts'
+import { uploads as uploadsEn } from '../src/strings/uploads/en.ts'
+import { uploads as uploadsEs } from '../src/strings/uploads/es.ts'
 import { webhooks as webhooksDe } from '../src/strings/webhooks/de.ts'
 import { webhooks as webhooksEn } from '../src/strings/webhooks/en.ts'
 import { webhooks as webhooksEs } from '../src/strings/webhooks/es.ts'
@@ -38,11 +47,14 @@ function keysOf(texts: object, path = ''): string[] {
 test.each([
   ['all pages', en, de, es],
   ['buckets', bucketsEn, bucketsDe, bucketsEs],
+  ['deletions', deletionEn, deletionDe, deletionEs],
   ['details', detailsEn, detailsDe, detailsEs],
   ['labels', labelsEn, labelsDe, labelsEs],
   ['upload links', linksEn, linksDe, linksEs],
+  ['slides', slidesEn, slidesDe, slidesEs],
   ['tokens', tokensEn, tokensDe, tokensEs],
   ['the trash', trashEn, trashDe, trashEs],
+  ['uploads', uploadsEn, uploadsDe, uploadsEs],
   ['webhooks', webhooksEn, webhooksDe, webhooksEs],
 ])('every language has all texts of %s, with the same parameters', (_, english, german, spanish) => {
   for (const texts of [german, spanish]) expect(keysOf(texts)).toEqual(keysOf(english))

@@ -15,7 +15,7 @@ import {
 } from '../src/uploads/uploader/upload-list.ts'
 import { canFit } from '../src/uploads/uploads-view.ts'
 
-await loadTexts('links')
+await loadTexts('links', 'uploads')
 
 /** The error of a refusal, with a problem if there is one. */
 function refusal(status: number, body: string, problem?: Omit<Problem, 'type'>) {

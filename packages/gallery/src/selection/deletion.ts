@@ -130,9 +130,9 @@ export async function showDeletion(
       router.show(open)
   }
   if (deleted.length > 0 && toTrash) {
-    const action = { label: strings.deletion.undo, run: () => void undo() }
-    notices.show(strings.deletion.trashed(deleted.length), { action })
+    const action = { label: strings.deleted.undo, run: () => void undo() }
+    notices.show(strings.deleted.trashed(deleted.length), { action })
     requestAnimationFrame(() => setTimeout(restoreFocus))
-  } else if (deleted.length > 0) notices.show(strings.deletion.done(deleted.length))
-  if (failed > 0) notices.show(strings.deletion.failed(failed, reason), { tone: 'bad' })
+  } else if (deleted.length > 0) notices.show(strings.deleted.done(deleted.length))
+  if (failed > 0) notices.show(strings.deleted.failed(failed, reason), { tone: 'bad' })
 }

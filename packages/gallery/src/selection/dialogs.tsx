@@ -6,56 +6,19 @@ import { batchSize } from './deletion.ts'
 
 /** Asks for confirmation before files are deleted, then shows the progress. */
 export function DeletionDialog() {
-  const { deletion, mediaCache } = useGallery()
+  const { deletion } = useGallery()
   const ids = deletion.pending.value
-  if (ids === null) return null
-  const processed = deletion.processed.value
-  if (deletion.toTrash.value)
-    return ids.length > batchSize ? <MovingToTrash count={ids.length} processed={processed ?? 0} /> : null
-  const busy = processed !== null
-  const [first = ''] = ids
-  const name = mediaCache.get(first).value?.filename ?? strings.unnamed
-  return (
-    <Modal class="dialog" labelledBy="deletion-title" onCancel={deletion.cancel}>
-      <h2 id="deletion-title">{strings.deletion.title(ids.length)}</h2>
-      <p class="wrap">{ids.length === 1 ? strings.deletion.one(name) : strings.deletion.many}</p>
-      {busy && (
-        <p role="status">
-          {strings.deletion.busy(Math.min(processed, ids.length - 1), ids.length)}
-          <progress
-            class="progress"
-            aria-label={strings.deletion.title(ids.length)}
-            max={ids.length}
-            value={processed}
-          />
-        </p>
-      )}
-      <div class="dialog-actions">
-        <button type="button" class="button" disabled={busy} onClick={deletion.cancel}>
-          {strings.cancel}
-        </button>
-        <button
-          type="button"
-          class="button danger"
-          aria-disabled={busy}
-          onClick={() => !busy && void deletion.confirm()}
-        >
-          {strings.deletion.confirm(ids.length)}
-        </button>
-      </div>
-    </Modal>
-  )
+  const isSilent = deletion.toTrash.value && (ids?.length ?? 0) <= batchSize
+  return ids === null || isSilent ? null : <DeletionQuestion />
 }
 
-/** The progress while more files are moved to the trash than one request moves. */
-function MovingToTrash({ count, processed }: { count: number; processed: number }) {
-  const title = strings.deletion.moving(count)
-  return (
-    <Modal class="dialog" labelledBy="moving-title" onCancel={() => undefined}>
-      <h2 id="moving-title">{title}</h2>
-      <progress class="progress" aria-label={title} max={count} value={processed} />
-    </Modal>
-  )
+/** The question, when its code is loaded. */
+function DeletionQuestion() {
+  const { deletion } = useGallery()
+  const code = useCode(() => import('./deletion-question.tsx'), 'deletion')
+  // A move to the trash goes on without its progress.
+  if (code === 'loading' || (code === 'failed' && deletion.toTrash.value)) return null
+  return code === 'failed' ? <NotLoaded onCancel={deletion.cancel} /> : <code.DeletionQuestion />
 }
 
 /** Asks whether a picture that has, or may have, a location is to be shared. */
@@ -69,12 +32,15 @@ function LocationQuestion() {
   const { locationWarning } = useGallery()
   const code = useCode(() => import('./location-question.tsx'), 'details')
   if (code === 'loading') return null
-  if (code !== 'failed') return <code.LocationQuestion />
+  return code === 'failed' ? <NotLoaded onCancel={locationWarning.cancel} /> : <code.LocationQuestion />
+}
+
+function NotLoaded({ onCancel }: { onCancel: () => void }) {
   return (
-    <Modal class="dialog" label={strings.notLoaded} onCancel={locationWarning.cancel}>
+    <Modal class="dialog" label={strings.notLoaded} onCancel={onCancel}>
       <p role="alert">{strings.notLoaded}</p>
       <div class="dialog-actions">
-        <button type="button" class="button" onClick={locationWarning.cancel}>
+        <button type="button" class="button" onClick={onCancel}>
           {strings.cancel}
         </button>
       </div>

@@ -12,123 +12,33 @@ const viewer: Texts['viewer'] = {
   copy: 'Link kopieren',
   download: 'Herunterladen',
   delete: 'Löschen',
-  openPdf: 'PDF öffnen',
-  firstPage: 'Die erste Seite der PDF-Datei',
-  open: 'In neuem Tab öffnen',
-  noPreview: 'Für diese Art von Datei gibt es keine Vorschau. Lade sie herunter, um sie zu öffnen.',
-  noPicture: 'Der Browser kann dieses Bild nicht anzeigen. Lade es herunter, um es anzusehen.',
-  damaged: 'Dieses Bild ist beschädigt. Lade das Original erneut hoch.',
   partlyShown: 'Dieses Bild ist beschädigt und nur teilweise zu sehen. Lade das Original erneut hoch.',
-  noPlayback: 'Der Browser kann diese Datei nicht abspielen. Lade sie herunter, um sie abzuspielen.',
   loading: 'Wird geladen…',
   notLoaded: 'Die Anzeige konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
-  noText: 'Dieser Text konnte nicht geladen werden. Versuche es später erneut oder lade die Datei herunter.',
-  encoding: 'Zeichenkodierung',
-  automatic: 'Automatisch',
-  emptyText: 'Diese Datei ist leer.',
-  textPreview: (shown: string, size: string) =>
-    `Die ersten ${shown} von ${size}. Lade die Datei herunter, um alles zu lesen.`,
   deleted: 'Diese Datei wurde gelöscht.',
   failed: 'Diese Datei konnte nicht geladen werden. Versuche es später erneut.',
 }
 
-const deletion: Texts['deletion'] = {
-  title: (count: number) => (count === 1 ? 'Diese Datei löschen?' : `${files(count)} löschen?`),
-  one: (name: string) =>
-    `„${name}“ wird für alle gelöscht, die den Link haben. Das kann nicht rückgängig gemacht werden.`,
-  many: 'Sie werden für alle gelöscht, die ihre Links haben. Das kann nicht rückgängig gemacht werden.',
-  confirm: (count: number) => (count === 1 ? 'Löschen' : `${files(count)} löschen`),
-  busy: (done: number, count: number) => `${formatCount(done + 1)} von ${formatCount(count)} wird gelöscht…`,
+const deleted: Texts['deleted'] = {
   done: (count: number) => `${files(count)} gelöscht.`,
   failed: (count: number, reason: string) =>
     count === 1
       ? `1 Datei konnte nicht gelöscht werden. ${reason}`
       : `${files(count)} konnten nicht gelöscht werden. ${reason}`,
   trashed: (count: number) => `${files(count)} in den Papierkorb verschoben.`,
-  moving: (count: number) =>
-    count === 1
-      ? '1 Datei wird in den Papierkorb verschoben…'
-      : `${files(count)} werden in den Papierkorb verschoben…`,
   undo: 'Rückgängig',
   restored: (count: number) => `${files(count)} wiederhergestellt.`,
   missing: (count: number) => `${files(count)} ${count === 1 ? 'ist' : 'sind'} nicht mehr im Papierkorb.`,
   refused: (reason: string) => `Das ist nicht gelungen. ${reason}`,
 }
 
-const uploads: Texts['uploads'] = {
-  label: 'Uploads',
+const adding: Texts['adding'] = {
   drop: 'Zum Hochladen loslassen',
   dropNotAllowed: 'Dieses Token darf keine Dateien hochladen',
   dropNotAllowedHint: 'Melde dich mit einem Token an, das media:write erlaubt.',
   dropHint: (bucket: string) => `Dateien und Ordner werden nach „${bucket}“ hochgeladen.`,
-  sending: (done: number, all: number) => `Hochladen: ${formatCount(done)} von ${files(all)}`,
-  waitingForServer: 'Warten auf den Server',
-  paused: (left: number) => `${files(left)} angehalten`,
-  finished: (count: number) => `${files(count)} hochgeladen`,
-  failed: (count: number) => `${files(count)} nicht hochgeladen`,
-  partly: (done: number, all: number) => `${formatCount(done)} von ${files(all)} hochgeladen`,
-  toChooseAgain: (count: number) => `${files(count)} erneut auszuwählen`,
-  nothing: 'Nichts hochzuladen',
-  reading: (count: number) =>
-    count === 0 ? 'Die Ordner werden gelesen…' : `Die Ordner werden gelesen: bisher ${files(count)}`,
-  partOf: (done: string, all: string) => `${done} von ${all}`,
-  speed: (size: string) => `${size}/s`,
-  timeLeft: (time: string) => `noch ${time}`,
-  fewSeconds: 'wenige Sekunden',
-  seconds: (count: number) => `${count} s`,
-  minutes: (count: number) => `${count} min`,
-  hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
-  notDone: (failed: number) => `${formatCount(failed)} nicht hochgeladen`,
-  continuesLater:
-    'Du kannst diese Seite schließen. Das Hochladen geht weiter, wenn du sie in diesem Browser wieder öffnest.',
-  keepOpen: 'Lass diese Seite offen, bis alles hochgeladen ist.',
-  systemFiles: (count: number) =>
-    `${count === 1 ? '1 Systemdatei' : `${formatCount(count)} Systemdateien`} ausgelassen (etwa .DS_Store und Thumbs.db)`,
-  emptyFolders: (count: number) =>
-    `${count === 1 ? '1 leerer Ordner' : `${formatCount(count)} leere Ordner`} ausgelassen`,
-  unreadableFolders: (count: number) =>
-    count === 1
-      ? '1 Ordner konnte nicht gelesen werden. Nichts daraus wurde hochgeladen.'
-      : `${formatCount(count)} Ordner konnten nicht gelesen werden. Nichts daraus wurde hochgeladen.`,
-  duplicates: (count: number) =>
-    count === 1
-      ? '1 Datei mit gleichem Namen, gleicher Größe und gleichem Datum ist schon in der Liste. Sie wurde nicht erneut hinzugefügt.'
-      : `${files(count)} mit gleichem Namen, gleicher Größe und gleichem Datum sind schon in der Liste. Sie wurden nicht erneut hinzugefügt.`,
-  addAgain: 'Erneut hinzufügen',
-  copy: 'Links kopieren',
-  retryFailed: 'Fehlgeschlagene erneut versuchen',
-  showMore: (count: number) => `${formatCount(count)} weitere anzeigen`,
-  overall: 'Alle Uploads',
-  uploadOf: (name: string) => `Upload von ${name}`,
-  progress: (sent: string, size: string) => `${sent} von ${size}`,
-  waiting: 'Wartet',
-  inProgress: 'Wird hochgeladen',
-  pausedAll: 'Angehalten',
-  pausedAt: (sent: string, size: string) => `Angehalten bei ${sent} von ${size}`,
-  done: 'Hochgeladen',
-  chooseAgain: 'Wähle diese Datei zum Fortsetzen erneut aus',
-  pause: (name: string) => `${name} anhalten`,
-  resume: (name: string) => `${name} fortsetzen`,
-  retry: (name: string) => `${name} erneut versuchen`,
-  cancel: (name: string) => `${name} abbrechen`,
-  pauseAll: 'Alle anhalten',
-  resumeAll: 'Alle fortsetzen',
-  collapse: 'Weniger anzeigen',
-  expand: 'Alle Uploads anzeigen',
-  close: 'Liste der Uploads schließen',
-  cancelAll: 'Alle abbrechen',
-  more: (count: number) => `und ${formatCount(count)} weitere`,
-  continued: (count: number) => `${files(count)} vom letzten Besuch: Das Hochladen geht weiter.`,
   notAllowed:
     'Dieses Token darf keine Dateien hochladen. Melde dich mit einem Token an, das media:write erlaubt.',
-  unknown:
-    'Der Server hat diese Datei ohne Begründung abgelehnt. Versuche es erneut; wenn es wieder geschieht, sieh im Protokoll des Servers nach.',
-  unreadable:
-    'Diese Datei konnte nicht gelesen werden: Sie wurde verschoben oder gelöscht, oder du darfst sie nicht lesen.',
-  changed: 'Diese Datei wurde nach der Auswahl geändert, verschoben oder gelöscht. Wähle sie erneut aus.',
-  tooLarge: 'Diese Datei ist größer, als der Server erlaubt.',
-  noRoom: (limit: string) => `Diese Datei passt nicht: Der Bucket ist auf ${limit} begrenzt.`,
-  tooLargeFor: (limit: string) => `Diese Datei ist zu groß: Der Server erlaubt bis zu ${limit} je Datei.`,
   delayed: 'Das Hochladen beginnt, sobald der Server wieder antwortet.',
   notLoaded:
     'Das Programm zum Hochladen konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
@@ -310,7 +220,7 @@ export const de: Texts = {
       'Das Archiv konnte nicht erstellt werden, weil eine Datei nicht geladen werden konnte. Versuche es erneut.',
   },
 
-  deletion,
+  deleted,
 
   link: {
     forEveryone: 'Für alle, bis der Link abläuft:',
@@ -326,7 +236,7 @@ export const de: Texts = {
 
   viewer,
 
-  uploads,
+  adding,
 
   connection: {
     lost: 'Der Server ist nicht erreichbar.',

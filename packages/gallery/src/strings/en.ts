@@ -11,112 +11,31 @@ const viewer = {
   copy: 'Copy link',
   download: 'Download',
   delete: 'Delete',
-  openPdf: 'Open the PDF',
-  firstPage: 'The first page of the PDF',
-  open: 'Open in a new tab',
-  noPreview: 'There is no preview for this type of file. Download it to open it.',
-  noPicture: 'The browser cannot display this picture. Download it to view it.',
-  damaged: 'This picture is damaged. Upload the original again.',
   partlyShown: 'This picture is damaged and only partly shown. Upload the original again.',
-  noPlayback: 'The browser cannot play this file. Download it to play it.',
   loading: 'Loading…',
   notLoaded: 'The viewer could not be loaded. Check your connection and reload the page.',
-  noText: 'This text could not be loaded. Try again later or download the file.',
-  encoding: 'Encoding',
-  automatic: 'Automatic',
-  emptyText: 'This file is empty.',
-  textPreview: (shown: string, size: string) =>
-    `Showing the first ${shown} of ${size}. Download the file to read all of it.`,
   deleted: 'This file was deleted.',
   failed: 'This file could not be loaded. Try again later.',
 }
 
-/** Texts of deletions. */
-const deletion = {
-  title: (count: number) => (count === 1 ? 'Delete this file?' : `Delete ${files(count)}?`),
-  one: (name: string) => `“${name}” will be deleted for everyone who has its link. This cannot be undone.`,
-  many: 'They will be deleted for everyone who has their links. This cannot be undone.',
-  confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
-  busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
+/** What a deletion has done. */
+const deleted = {
   done: (count: number) => `${files(count)} deleted.`,
   failed: (count: number, reason: string) => `${files(count)} could not be deleted. ${reason}`,
   trashed: (count: number) => `${files(count)} moved to the trash.`,
-  moving: (count: number) => `Moving ${files(count)} to the trash…`,
   undo: 'Undo',
   restored: (count: number) => `${files(count)} restored.`,
   missing: (count: number) => `${files(count)} ${count === 1 ? 'is' : 'are'} no longer in the trash.`,
   refused: (reason: string) => `This did not succeed. ${reason}`,
 }
 
-const uploads = {
-  label: 'Uploads',
+/** Before the uploader is loaded. */
+const adding = {
   drop: 'Drop to upload',
   dropNotAllowed: 'This token cannot upload files',
   dropNotAllowedHint: 'Sign in with a token that has the scope media:write.',
   dropHint: (bucket: string) => `Files and folders are uploaded to “${bucket}”.`,
-  sending: (done: number, all: number) => `Uploading: ${formatCount(done)} of ${files(all)}`,
-  waitingForServer: 'Waiting for the server',
-  paused: (left: number) => `${files(left)} paused`,
-  finished: (count: number) => `${files(count)} uploaded`,
-  failed: (count: number) => `${files(count)} not uploaded`,
-  partly: (done: number, all: number) => `${formatCount(done)} of ${files(all)} uploaded`,
-  toChooseAgain: (count: number) => `${files(count)} to choose again`,
-  nothing: 'Nothing to upload',
-  reading: (count: number) =>
-    count === 0 ? 'Reading the folders…' : `Reading the folders: ${files(count)} so far`,
-  partOf: (done: string, all: string) => `${done} of ${all}`,
-  speed: (size: string) => `${size}/s`,
-  timeLeft: (time: string) => `${time} left`,
-  fewSeconds: 'a few seconds',
-  seconds: (count: number) => `${count} s`,
-  minutes: (count: number) => `${count} min`,
-  hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
-  notDone: (failed: number) => `${formatCount(failed)} not uploaded`,
-  continuesLater: 'You can close this page. The uploads continue when you open it again in this browser.',
-  keepOpen: 'Keep this page open until the uploads are done.',
-  systemFiles: (count: number) =>
-    `${count === 1 ? '1 system file' : `${formatCount(count)} system files`} skipped (such as .DS_Store and Thumbs.db)`,
-  emptyFolders: (count: number) =>
-    `${count === 1 ? '1 empty folder' : `${formatCount(count)} empty folders`} skipped`,
-  unreadableFolders: (count: number) =>
-    `${count === 1 ? '1 folder' : `${formatCount(count)} folders`} could not be read. Nothing in ${count === 1 ? 'it' : 'them'} was uploaded.`,
-  duplicates: (count: number) =>
-    count === 1
-      ? '1 file is already in the list, with the same name, size and date. It was not added again.'
-      : `${files(count)} are already in the list, with the same name, size and date. They were not added again.`,
-  addAgain: 'Add again',
-  copy: 'Copy links',
-  retryFailed: 'Retry failed files',
-  showMore: (count: number) => `Show ${formatCount(count)} more`,
-  overall: 'All uploads',
-  uploadOf: (name: string) => `Upload of ${name}`,
-  progress: (sent: string, size: string) => `${sent} of ${size}`,
-  waiting: 'Waiting',
-  inProgress: 'Uploading',
-  pausedAll: 'Paused',
-  pausedAt: (sent: string, size: string) => `Paused at ${sent} of ${size}`,
-  done: 'Uploaded',
-  chooseAgain: 'Choose this file again to continue',
-  pause: (name: string) => `Pause ${name}`,
-  resume: (name: string) => `Resume ${name}`,
-  retry: (name: string) => `Try ${name} again`,
-  cancel: (name: string) => `Cancel ${name}`,
-  pauseAll: 'Pause all',
-  resumeAll: 'Resume all',
-  collapse: 'Show less',
-  expand: 'Show all uploads',
-  close: 'Close the list of uploads',
-  cancelAll: 'Cancel all',
-  more: (count: number) => `and ${formatCount(count)} more`,
-  continued: (count: number) => `Continuing ${files(count)} from your last visit.`,
   notAllowed: 'This token cannot upload files. Sign in with a token that has the scope media:write.',
-  unknown:
-    'The server refused this file and gave no reason. Try again; if it happens again, see the server’s log.',
-  unreadable: 'This file could not be read: it was moved or deleted, or you have no permission to read it.',
-  changed: 'This file was changed, moved or deleted after you chose it. Choose it again.',
-  tooLarge: 'This file is larger than the server allows.',
-  noRoom: (limit: string) => `This file does not fit: the bucket is limited to ${limit}.`,
-  tooLargeFor: (limit: string) => `This file is too large: the server allows up to ${limit} per file.`,
   delayed: 'The uploads start when the server responds again.',
   notLoaded: 'The uploader could not be loaded. Check your connection and reload the page.',
 }
@@ -290,7 +209,7 @@ export const en = {
     zipFailed: 'The archive could not be created, because a file could not be downloaded. Try again.',
   },
 
-  deletion,
+  deleted,
 
   link: {
     forEveryone: 'For everyone, until the link expires:',
@@ -306,7 +225,7 @@ export const en = {
 
   viewer,
 
-  uploads,
+  adding,
 
   connection: {
     lost: 'The server cannot be reached.',

@@ -12,32 +12,14 @@ const viewer: Texts['viewer'] = {
   copy: 'Copiar enlace',
   download: 'Descargar',
   delete: 'Eliminar',
-  openPdf: 'Abrir el PDF',
-  firstPage: 'La primera página del PDF',
-  open: 'Abrir en otra pestaña',
-  noPreview: 'No hay vista previa para este tipo de archivo. Descárgalo para abrirlo.',
-  noPicture: 'El navegador no puede mostrar esta imagen. Descárgala para verla.',
-  damaged: 'Esta imagen está dañada. Sube el original de nuevo.',
   partlyShown: 'Esta imagen está dañada y solo se muestra en parte. Sube el original de nuevo.',
-  noPlayback: 'El navegador no puede reproducir este archivo. Descárgalo para reproducirlo.',
   loading: 'Cargando…',
   notLoaded: 'No se pudo cargar el visor. Comprueba tu conexión y recarga la página.',
-  noText: 'No se pudo cargar este texto. Inténtalo más tarde o descarga el archivo.',
-  encoding: 'Codificación',
-  automatic: 'Automática',
-  emptyText: 'Este archivo está vacío.',
-  textPreview: (shown: string, size: string) =>
-    `Los primeros ${shown} de ${size}. Descarga el archivo para leerlo entero.`,
   deleted: 'Este archivo fue eliminado.',
   failed: 'No se pudo cargar este archivo. Inténtalo más tarde.',
 }
 
-const deletion: Texts['deletion'] = {
-  title: (count: number) => (count === 1 ? '¿Eliminar este archivo?' : `¿Eliminar ${files(count)}?`),
-  one: (name: string) => `«${name}» se eliminará para todos los que tengan su enlace. No se puede deshacer.`,
-  many: 'Se eliminarán para todos los que tengan sus enlaces. No se puede deshacer.',
-  confirm: (count: number) => (count === 1 ? 'Eliminar' : `Eliminar ${files(count)}`),
-  busy: (done: number, count: number) => `Eliminando ${formatCount(done + 1)} de ${formatCount(count)}…`,
+const deleted: Texts['deleted'] = {
   done: (count: number) => (count === 1 ? '1 archivo eliminado.' : `${files(count)} eliminados.`),
   failed: (count: number, reason: string) =>
     count === 1
@@ -45,7 +27,6 @@ const deletion: Texts['deletion'] = {
       : `No se pudieron eliminar ${files(count)}. ${reason}`,
   trashed: (count: number) =>
     count === 1 ? '1 archivo movido a la papelera.' : `${files(count)} movidos a la papelera.`,
-  moving: (count: number) => `Moviendo ${files(count)} a la papelera…`,
   undo: 'Deshacer',
   restored: (count: number) => (count === 1 ? '1 archivo restaurado.' : `${files(count)} restaurados.`),
   missing: (count: number) =>
@@ -53,80 +34,13 @@ const deletion: Texts['deletion'] = {
   refused: (reason: string) => `No se ha conseguido. ${reason}`,
 }
 
-const uploads: Texts['uploads'] = {
-  label: 'Subidas',
+const adding: Texts['adding'] = {
   drop: 'Suelta para subir',
   dropNotAllowed: 'Este token no puede subir archivos',
   dropNotAllowedHint: 'Inicia sesión con un token que tenga el permiso media:write.',
   dropHint: (bucket: string) => `Los archivos y carpetas se suben a «${bucket}».`,
-  sending: (done: number, all: number) => `Subiendo: ${formatCount(done)} de ${files(all)}`,
-  waitingForServer: 'Esperando al servidor',
-  paused: (left: number) => `${files(left)} en pausa`,
-  finished: (count: number) => (count === 1 ? '1 archivo subido' : `${files(count)} subidos`),
-  failed: (count: number) => `${files(count)} sin subir`,
-  partly: (done: number, all: number) => `${formatCount(done)} de ${files(all)} subidos`,
-  toChooseAgain: (count: number) => `${files(count)} por elegir de nuevo`,
-  nothing: 'Nada que subir',
-  reading: (count: number) =>
-    count === 0 ? 'Leyendo las carpetas…' : `Leyendo las carpetas: ${files(count)} hasta ahora`,
-  partOf: (done: string, all: string) => `${done} de ${all}`,
-  speed: (size: string) => `${size}/s`,
-  timeLeft: (time: string) => `quedan ${time}`,
-  fewSeconds: 'unos segundos',
-  seconds: (count: number) => `${count} s`,
-  minutes: (count: number) => `${count} min`,
-  hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
-  notDone: (failed: number) => `${formatCount(failed)} sin subir`,
-  continuesLater:
-    'Puedes cerrar esta página. Las subidas continúan cuando vuelvas a abrirla en este navegador.',
-  keepOpen: 'Mantén esta página abierta hasta que terminen las subidas.',
-  systemFiles: (count: number) =>
-    `${count === 1 ? '1 archivo del sistema omitido' : `${formatCount(count)} archivos del sistema omitidos`} (como .DS_Store y Thumbs.db)`,
-  emptyFolders: (count: number) =>
-    count === 1 ? '1 carpeta vacía omitida' : `${formatCount(count)} carpetas vacías omitidas`,
-  unreadableFolders: (count: number) =>
-    count === 1
-      ? 'No se pudo leer 1 carpeta. No se subió nada de ella.'
-      : `No se pudieron leer ${formatCount(count)} carpetas. No se subió nada de ellas.`,
-  duplicates: (count: number) =>
-    count === 1
-      ? '1 archivo con el mismo nombre, tamaño y fecha ya está en la lista. No se añadió de nuevo.'
-      : `${files(count)} con el mismo nombre, tamaño y fecha ya están en la lista. No se añadieron de nuevo.`,
-  addAgain: 'Añadir de nuevo',
-  copy: 'Copiar enlaces',
-  retryFailed: 'Reintentar los fallidos',
-  showMore: (count: number) => `Mostrar ${formatCount(count)} más`,
-  overall: 'Todas las subidas',
-  uploadOf: (name: string) => `Subida de ${name}`,
-  progress: (sent: string, size: string) => `${sent} de ${size}`,
-  waiting: 'En espera',
-  inProgress: 'Subiendo',
-  pausedAll: 'En pausa',
-  pausedAt: (sent: string, size: string) => `En pausa: ${sent} de ${size}`,
-  done: 'Subido',
-  chooseAgain: 'Elige este archivo de nuevo para continuar',
-  pause: (name: string) => `Pausar ${name}`,
-  resume: (name: string) => `Reanudar ${name}`,
-  retry: (name: string) => `Reintentar ${name}`,
-  cancel: (name: string) => `Cancelar ${name}`,
-  pauseAll: 'Pausar todo',
-  resumeAll: 'Reanudar todo',
-  collapse: 'Mostrar menos',
-  expand: 'Mostrar todas las subidas',
-  close: 'Cerrar la lista de subidas',
-  cancelAll: 'Cancelar todo',
-  more: (count: number) => `y ${formatCount(count)} más`,
-  continued: (count: number) => `Continúan ${files(count)} de tu última visita.`,
   notAllowed:
     'Este token no puede subir archivos. Inicia sesión con un token que tenga el permiso media:write.',
-  unknown:
-    'El servidor rechazó este archivo sin dar un motivo. Inténtalo de nuevo; si se repite, mira el registro del servidor.',
-  unreadable: 'No se pudo leer este archivo: se movió o eliminó, o no tienes permiso para leerlo.',
-  changed: 'Este archivo se cambió, movió o eliminó después de elegirlo. Elígelo de nuevo.',
-  tooLarge: 'Este archivo es mayor de lo que permite el servidor.',
-  noRoom: (limit: string) => `Este archivo no cabe: el bucket está limitado a ${limit}.`,
-  tooLargeFor: (limit: string) =>
-    `Este archivo es demasiado grande: el servidor permite hasta ${limit} por archivo.`,
   delayed: 'Las subidas empiezan cuando el servidor vuelva a responder.',
   notLoaded: 'No se pudo cargar el programa de subida. Comprueba tu conexión y recarga la página.',
 }
@@ -300,7 +214,7 @@ export const es: Texts = {
     zipFailed: 'No se pudo crear el archivo ZIP, porque un archivo no se pudo descargar. Inténtalo de nuevo.',
   },
 
-  deletion,
+  deleted,
 
   link: {
     forEveryone: 'Para todos, hasta que el enlace caduque:',
@@ -316,7 +230,7 @@ export const es: Texts = {
 
   viewer,
 
-  uploads,
+  adding,
 
   connection: {
     lost: 'No se puede conectar con el servidor.',

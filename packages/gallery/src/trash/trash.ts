@@ -73,10 +73,10 @@ export function createTrash(
       // The files are shown again before the notice says so.
       await onChanged()
       if (done !== '') notices.show(done)
-      if (missing > 0) notices.show(strings.deletion.missing(missing), { tone: 'bad' })
+      if (missing > 0) notices.show(strings.deleted.missing(missing), { tone: 'bad' })
       return true
     } catch (reason) {
-      notices.show(strings.deletion.refused(errorMessage(reason)), { tone: 'bad' })
+      notices.show(strings.deleted.refused(errorMessage(reason)), { tone: 'bad' })
       return false
     }
   }
@@ -92,7 +92,7 @@ export function createTrash(
         const { restored, missing } = await client.restore(ids)
         drop(ids)
         return {
-          done: restored.length > 0 ? strings.deletion.restored(restored.length) : '',
+          done: restored.length > 0 ? strings.deleted.restored(restored.length) : '',
           missing: missing.length,
         }
       }),

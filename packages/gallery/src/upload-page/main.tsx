@@ -19,7 +19,7 @@ if (root) {
   document.documentElement.dataset['theme'] = theme.value
   const link = createUploadLink(token)
   void link.open()
-  const texts = Promise.all([showLanguage(language.value), loadTexts('links')])
+  const texts = Promise.all([showLanguage(language.value), loadTexts('links', 'uploads')])
   void texts.then(
     () => {
       document.documentElement.lang = locale.current

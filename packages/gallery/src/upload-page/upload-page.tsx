@@ -199,7 +199,7 @@ function Progress({ uploads, arrived, isComplete }: ProgressProps) {
       )}
       {notes.map(({ id, text, action }) => (
         <p key={id} class="upload-note">
-          {text}{' '}
+          {text()}{' '}
           {action && (
             <button type="button" class="button small" onClick={action.run}>
               {action.label}

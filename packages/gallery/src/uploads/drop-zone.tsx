@@ -14,9 +14,9 @@ export function DropZone() {
     <div class="drop-zone">
       <div class="drop-zone-card">
         <Icon name={uploads.allowed ? 'upload' : 'alert'} size={48} />
-        <strong>{uploads.allowed ? strings.uploads.drop : strings.uploads.dropNotAllowed}</strong>
+        <strong>{uploads.allowed ? strings.adding.drop : strings.adding.dropNotAllowed}</strong>
         <span>
-          {uploads.allowed ? strings.uploads.dropHint(tokenInfo.bucket) : strings.uploads.dropNotAllowedHint}
+          {uploads.allowed ? strings.adding.dropHint(tokenInfo.bucket) : strings.adding.dropNotAllowedHint}
         </span>
       </div>
     </div>

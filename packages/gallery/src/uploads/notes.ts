@@ -1,10 +1,10 @@
 import { strings } from '../strings.ts'
 import type { ChosenFile, Skipped } from './chosen-files.ts'
 
-/** A note in the list of uploads about files that were not added. */
+/** A note in the list of uploads about files that were not added. It may be there before the texts of uploads are loaded. */
 export interface Note {
   readonly id: number
-  readonly text: string
+  text(): string
   readonly paths: readonly string[]
   /** Whether a person may miss these files. The list does not close by itself while it has such a note. */
   readonly isBad: boolean
@@ -16,13 +16,12 @@ export type NewNote = Omit<Note, 'id'>
 const defaults = { isBad: false, action: null }
 
 export function skippedNotes({ system, emptyFolders, unreadableFolders }: Skipped): NewNote[] {
-  const { uploads } = strings
   return [
-    { ...defaults, text: uploads.systemFiles(system.length), paths: system },
-    { ...defaults, text: uploads.emptyFolders(emptyFolders.length), paths: emptyFolders },
+    { ...defaults, text: () => strings.uploads.systemFiles(system.length), paths: system },
+    { ...defaults, text: () => strings.uploads.emptyFolders(emptyFolders.length), paths: emptyFolders },
     {
       ...defaults,
-      text: uploads.unreadableFolders(unreadableFolders.length),
+      text: () => strings.uploads.unreadableFolders(unreadableFolders.length),
       paths: unreadableFolders,
       isBad: true,
     },
@@ -30,7 +29,7 @@ export function skippedNotes({ system, emptyFolders, unreadableFolders }: Skippe
 }
 
 export const duplicatesNote = (files: readonly ChosenFile[], addAgain: () => void): NewNote => ({
-  text: strings.uploads.duplicates(files.length),
+  text: () => strings.uploads.duplicates(files.length),
   paths: files.map(({ path }) => path),
   isBad: true,
   action: { label: strings.uploads.addAgain, run: addAgain },

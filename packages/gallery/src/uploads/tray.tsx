@@ -29,7 +29,7 @@ export function UploadTray() {
   const limit = usage.bucket.value?.max_bytes ?? null
   useEffect(() => setOpen(!succeeded || done === 0), [succeeded, done === 0])
   useEffect(() => uploader?.setMaxRows(maxRows), [uploader, maxRows])
-  const announcement = [headline, ...notes.map(({ text }) => text)].join('. ')
+  const announcement = [headline, ...notes.map(({ text }) => text())].join('. ')
   useEffect(() => {
     if (announcement) notices.announce(announcement)
     // Announce the start, pauses and the end, not the progress of each file.
@@ -222,7 +222,7 @@ function TrayNotes() {
     <ul class="tray-notes">
       {notes.map(({ id, text, paths, isBad, action }) => (
         <li key={id} class={isBad ? 'tray-note bad' : 'tray-note'}>
-          <span title={paths.slice(0, maxPaths).join('\n')}>{text}</span>
+          <span title={paths.slice(0, maxPaths).join('\n')}>{text()}</span>
           {action && (
             <button
               type="button"

@@ -70,11 +70,11 @@ export function createUploads(options: UploadsOptions): Uploads {
   let lastNote = 0
 
   async function load(): Promise<Uploader> {
-    await options.untilReached(() => notify(strings.uploads.delayed))
+    await options.untilReached(() => notify(strings.adding.delayed))
     // Refusals name the limits of the token. The tray is there before the first upload, during which the server may be lost.
     const [{ createUploader }] = await Promise.all([
       import('./uploader/uploader.ts'),
-      loadTexts('links'),
+      loadTexts('links', 'uploads'),
       importTray(),
     ])
     const created = createUploader({
@@ -129,11 +129,11 @@ export function createUploads(options: UploadsOptions): Uploads {
       const duplicates = await add(files)
       if (duplicates.length > 0) addNotes(duplicatesNote(duplicates, () => void add(duplicates, true)))
     } catch {
-      notify(strings.uploads.notLoaded, 'bad')
+      notify(strings.adding.notLoaded, 'bad')
     }
   }
 
-  const refuse = () => notify(strings.uploads.notAllowed, 'bad')
+  const refuse = () => notify(strings.adding.notAllowed, 'bad')
 
   // Registered during uploads only: people ignore a page that always asks.
   const askBeforeLeaving = (event: BeforeUnloadEvent) => {

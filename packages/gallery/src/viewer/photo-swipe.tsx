@@ -50,7 +50,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     bgOpacity: 1,
     showHideAnimationType: 'none',
     ...(reducedMotion ? { zoomAnimationDuration: false } : {}),
-    errorMsg: strings.viewer.noPicture,
+    errorMsg: strings.slides.noPicture,
   })
 
   // Its buttons and its indicator are parsed from HTML, which the policy of the page forbids.

@@ -27,7 +27,7 @@ export function FileSlide({ media, ...slide }: FileSlideProps) {
     return <PlayerSlide media={media} kind={kind} onError={onError} {...slide} />
   const text = isShownAsText(media.content_type)
   if (text && !failed) return <TextSlide media={media} onError={onError} files={slide.files} />
-  const error = text ? strings.viewer.noText : strings.viewer.noPlayback
+  const error = text ? strings.slides.noText : strings.slides.noPlayback
   return <FileCard media={media} kind={kind} about={failed ? error : aboutOf(kind)} {...slide} />
 }
 
@@ -35,14 +35,14 @@ const aboutOf = (kind: Kind): string =>
   kind === 'pdf' || kind === 'text'
     ? ''
     : kind === 'picture'
-      ? strings.viewer.noPicture
-      : strings.viewer.noPreview
+      ? strings.slides.noPicture
+      : strings.slides.noPreview
 
 /** A picture that the browser could not load. */
 export function PictureErrorCard({ media, ...slide }: FileSlideProps) {
   const [damaged, setDamaged] = useState(false)
   useEffect(() => void isThumbnailRefused(media).then(setDamaged), [media])
-  const about = damaged ? strings.viewer.damaged : strings.viewer.noPicture
+  const about = damaged ? strings.slides.damaged : strings.slides.noPicture
   return <FileCard media={media} kind="picture" about={about} {...slide} />
 }
 
@@ -123,7 +123,7 @@ function FileCard({ media, files, placeholders, kind, about }: FileCardProps) {
       {opens && (
         <a class="button primary" {...opening} target="_blank" rel="noopener">
           <Icon name="external" />
-          {kind === 'pdf' ? strings.viewer.openPdf : strings.viewer.open}
+          {kind === 'pdf' ? strings.slides.openPdf : strings.slides.open}
         </a>
       )}
       <a class={opens ? 'button' : 'button primary'} {...downloadLink(media, files.save)}>
@@ -138,7 +138,7 @@ function FileCard({ media, files, placeholders, kind, about }: FileCardProps) {
         {picture === 'loading' && <Backdrop media={media} placeholders={placeholders} />}
         <img
           src={bytesUrl(media, 'medium')}
-          alt={strings.viewer.firstPage}
+          alt={strings.slides.firstPage}
           onLoad={() => setPicture('shown')}
           onError={() => setPicture('none')}
         />

@@ -55,16 +55,16 @@ export function TextSlide({ media, files, onError }: TextSlideProps) {
         <pre>{text}</pre>
       </section>
       {size === 0 ? (
-        <p>{strings.viewer.emptyText}</p>
+        <p>{strings.slides.emptyText}</p>
       ) : (
         <div class="text-foot">
           <Choice
-            label={strings.viewer.encoding}
-            options={{ auto: strings.viewer.automatic, ...encodings }}
+            label={strings.slides.encoding}
+            options={{ auto: strings.slides.automatic, ...encodings }}
             value={encoding}
             onChoose={setEncoding}
           />
-          {start.cut && <p>{strings.viewer.textPreview(formatSize(maxPreviewBytes), formatSize(size))}</p>}
+          {start.cut && <p>{strings.slides.textPreview(formatSize(maxPreviewBytes), formatSize(size))}</p>}
         </div>
       )}
     </div>
