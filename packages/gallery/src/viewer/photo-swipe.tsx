@@ -155,7 +155,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
 
   // `change` also fires when content is refreshed during a swipe.
   pswp.on('change', () => {
-    if (pswp.currIndex === pswp.potentialIndex) onMove(pswp.currIndex)
+    if (!closing && pswp.currIndex === pswp.potentialIndex) onMove(pswp.currIndex)
   })
   pswp.on('close', () => {
     if (!closing) onClose()
