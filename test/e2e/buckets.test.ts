@@ -9,7 +9,7 @@ import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { expectAccessible } from './accessibility.ts'
-import { visit } from './visit.ts'
+import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
 let server: SharedServer
@@ -168,6 +168,24 @@ test('G40 many buckets are loaded as the page is scrolled, and the document has 
   expect(Number(await page.evaluate('scrollY'))).toBe(scrolled)
 })
 
+test('G40 another order that could not be loaded is loaded when a person tries again', async () => {
+  const prefix = uniqueName('again')
+  const service = await manager(...allScopes)
+  // More than one response has.
+  const all = Array.from({ length: 130 }, (_, index) => `${prefix}-${100 + index}`)
+  await Promise.all(all.map((name) => service.create(name)))
+  const { guest, page, namesOf } = await opened(`#buckets?name=${prefix}-`)
+  await using _ = guest
+  await expect.poll(async () => (await namesOf()).at(0)).toBe(all[0])
+  await page.route('**/api/buckets?order=name-desc*', (route) => route.fulfill({ status: 500 }))
+  await page.getByRole('columnheader', { name: buckets.columns.name }).getByRole('button').click()
+  await page.getByRole('alert').getByText(buckets.failedToLoad).waitFor()
+  await page.unrouteAll()
+  await guest.button(strings.tryAgain).click()
+  await expect.poll(async () => (await namesOf()).at(0)).toBe(all.at(-1))
+  await page.getByRole('alert').waitFor({ state: 'detached' })
+})
+
 const isFocused = async (page: Page, text: string | undefined) =>
   (await page.evaluate('document.activeElement?.textContent')) === text
 
@@ -179,7 +197,7 @@ test('G41, BK7 settings are changed, and a conflict shows the values of the othe
     return await opened(`#buckets/${name}`, ['buckets:manage'])
   })()
   await using _ = guest
-  const size = page.getByLabel(buckets.maxBytes)
+  const size = page.getByLabel(buckets.maxBytes, { exact: true })
   const items = page.getByLabel(buckets.maxItems)
   await expect.poll(() => size.inputValue()).toBe('5')
   await expect.poll(() => page.getByLabel(buckets.unit).inputValue()).toBe('3')
@@ -226,6 +244,115 @@ test('G41, BK7 settings are changed, and a conflict shows the values of the othe
   await page.getByLabel(buckets.itemDays).fill('99999999')
   await guest.button(buckets.save).click()
   await page.getByRole('alert').filter({ hasText: 'item_days' }).waitFor()
+})
+
+test('G41 a size that is edited keeps its unit if others have chosen another one', async () => {
+  const name = uniqueName('unit')
+  const { guest, page, service } = await opened('', ['buckets:manage'])
+  await using _ = guest
+  await service.create(name, { max_bytes: 5_000_000_000 })
+  await page.goto(`${server.url}/#buckets/${name}`)
+  await page.getByLabel(buckets.maxBytes, { exact: true }).fill('2')
+  await service.send('PATCH', `/api/buckets/${name}`, { max_bytes: 700_000_000 })
+  await guest.button(buckets.save).click()
+  await page.getByText(buckets.now('700 MB')).waitFor()
+  await expect.poll(() => page.getByLabel(buckets.unit).inputValue()).toBe('3')
+  await guest.button(buckets.save).click()
+  await expect
+    .poll(() => service.send('GET', `/api/buckets/${name}`))
+    .toMatchObject({ max_bytes: 2_000_000_000 })
+})
+
+test.each([
+  ['saves', '', (guest: Visit) => guest.button(buckets.save).click()],
+  ['deletes it', '', deleteOpened],
+  [
+    'shows other days',
+    '',
+    (guest: Visit) =>
+      guest.page
+        .getByLabel(buckets.period)
+        .selectOption('365')
+        .then(() => undefined),
+  ],
+  ['creates a token', '/tokens', createToken],
+])('G44 if others delete the open bucket, the page says so when a person %s', async (_, part, act) => {
+  const name = uniqueName('gone')
+  const { guest, page, service } = await opened('')
+  await using _guest = guest
+  await service.create(name)
+  await page.goto(`${server.url}/#buckets/${name}${part}`)
+  if (part === '') await page.getByLabel(buckets.maxItems).fill('7')
+  else await guest.button(tokens.create).waitFor()
+  await service.send('DELETE', `/api/buckets/${name}`)
+  await act(guest)
+  await page.getByRole('heading', { name: buckets.gone(name) }).waitFor()
+  await expectAccessible(guest, `gone, ${part}`)
+  expect(await page.getByRole('dialog').count()).toBe(0)
+  // Another one with its name is opened as usual.
+  await service.create(name, { max_items: 3 })
+  await page.getByRole('link', { name: buckets.backToBuckets }).click()
+  await page.getByLabel(buckets.search).fill(name)
+  await page.getByRole('link', { name, exact: true }).click()
+  await expect.poll(() => page.getByLabel(buckets.maxItems).inputValue()).toBe('3')
+})
+
+async function deleteOpened(guest: Visit): Promise<void> {
+  await guest.button(buckets.delete).click()
+  const dialog = guest.page.getByRole('dialog')
+  await dialog.getByRole('textbox').fill(new URL(guest.page.url()).hash.split('/')[1] ?? '')
+  await dialog.getByRole('button', { name: buckets.deleteBucket }).click()
+}
+
+async function createToken(guest: Visit): Promise<void> {
+  await guest.button(tokens.create).click()
+  const dialog = guest.page.getByRole('dialog')
+  await dialog.getByRole('button', { name: tokens.create }).click()
+}
+
+test('G44 if others delete the bucket whose files are open, the page says so, and its uploads end', async () => {
+  const name = uniqueName('gone')
+  const { guest, page, service } = await opened('')
+  await using _ = guest
+  await service.create(name)
+  await service.upload(name, 'text of the bucket')
+  await page.goto(`${server.url}/#buckets/${name}/files?`)
+  await expect.poll(() => guest.files.count()).toBe(1)
+  // No part of the files arrives.
+  await page.route(/\/api\/(media|uploads)$/, () => undefined)
+  const files = [1, 2, 3].map((at) => ({
+    name: `${at}.txt`,
+    mimeType: 'text/plain',
+    buffer: Buffer.from(`${at}`),
+  }))
+  await guest.choose(strings.header.upload, files)
+  await page.getByRole('heading', { name: strings.uploads.sending(0, 3) }).waitFor()
+  await service.send('DELETE', `/api/buckets/${name}?items=delete`)
+  await page.getByRole('heading', { name: buckets.gone(name) }).waitFor()
+  await page.getByText(buckets.notUploaded(3, name)).first().waitFor()
+  await page.unrouteAll()
+  // A later bucket with the name receives none of them.
+  await service.create(name)
+  await page.getByRole('link', { name: buckets.backToBuckets }).click()
+  await page.getByRole('heading', { name: buckets.title }).waitFor()
+  await page.goto(`${server.url}/#buckets/${name}/files?`)
+  await page.getByText(strings.listing.empty).waitFor()
+  expect(await service.send('GET', `/api/buckets/${name}`)).toMatchObject({ items: 0 })
+})
+
+test('G44 a file that is sent to a bucket that others have deleted ends all uploads to it', async () => {
+  const name = uniqueName('gone')
+  const { guest, page, service } = await opened('')
+  await using _ = guest
+  await service.create(name)
+  await page.route('**/api/changes?*', (route) => route.abort())
+  await page.goto(`${server.url}/#buckets/${name}/files?`)
+  await page.getByText(strings.listing.empty).waitFor()
+  await service.send('DELETE', `/api/buckets/${name}`)
+  await guest.choose(strings.listing.chooseFiles, [
+    { name: 'late.txt', mimeType: 'text/plain', buffer: Buffer.from('late') },
+  ])
+  await page.getByRole('heading', { name: buckets.gone(name) }).waitFor()
 })
 
 test('G42, G26, G38 tokens and webhooks of a bucket are managed, and its files opened, and the buckets shown again', async () => {

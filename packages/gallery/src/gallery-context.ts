@@ -30,6 +30,8 @@ export interface PlaceInService {
   readonly origin: string
   /** What the addresses of the bucket begin with. */
   readonly prefix: string
+  /** Called when the bucket does not exist any more, with the number of files that were still to be uploaded. */
+  onGone(unfinished: number): void
 }
 
 /** What every page of a signed-in person has. */
@@ -109,12 +111,16 @@ export interface Service extends Page {
   /** Those of the token that hold in every bucket. */
   readonly scopes: readonly string[]
   readonly address: ServiceAddress
+  /** Whether no bucket has the name in the address. */
+  readonly isGone: ReadonlySignal<boolean>
   readonly buckets: BucketManager
   readonly list: BucketList
   readonly usages: Usages
   /** The session in a bucket, for its gallery. */
   signedInTo(bucket: string): SignedIn
   placeOf(bucket: string): PlaceInService
+  /** The connection for requests that name this bucket. */
+  connectionTo(bucket: string): Connection
   accessTo(bucket: string): BucketOfService
   close(): void
 }

@@ -37,7 +37,7 @@ export function openGallery(
   const notices = createNotices()
   const { order, layout } = preferences
   const router = createRouter({ ...noChoice, order: order.peek(), view: layout.peek() }, place?.prefix)
-  const connection = createConnection(() => client.whoami(), session.end)
+  const connection = createConnection(() => client.whoami(), session.end, onBucketGone)
   const mediaCache = createMediaCache(client, connection, () => void reload())
   const files = createFileAccess(client, mediaCache)
   const locationWarning = createLocationWarning(files, closing.signal)
@@ -56,6 +56,13 @@ export function openGallery(
   const changes = createChanges(client, connection)
   const selection = createSelection()
   const selectMany = createSelectMany(timeline, selection, mediaCache)
+
+  function onBucketGone(): void {
+    const { left } = uploads.view.peek().totals
+    // A bucket with this name that is created later must not receive them.
+    uploads.cancelAll()
+    place?.onGone(left)
+  }
 
   const isShown = computed(() => timeline.loaded.value !== null)
 
@@ -88,7 +95,7 @@ export function openGallery(
     onUnreachable: connection.reportLoss,
     untilReached: connection.untilReached,
     onUnauthorized: session.end,
-    onBucketFull: () => void usage.refresh(),
+    onBucketRefused: () => void usage.refresh(),
   })
 
   connection.onRestored(() => {

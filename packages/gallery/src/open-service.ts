@@ -1,10 +1,11 @@
 import { createServiceClient } from '@mediabucket/client'
-import { createServiceAddress, filesPrefix, formatPlace } from './buckets/address.ts'
+import { computed, signal } from '@preact/signals'
+import { createServiceAddress, filesPrefix, formatPlace, type ServicePlace } from './buckets/address.ts'
 import { createBucketList } from './buckets/bucket-list.ts'
 import { createUsages } from './buckets/usages.ts'
 import type { Service } from './gallery-context.ts'
 import type { Preferences } from './preferences.tsx'
-import { createConnection } from './service/connection.ts'
+import { type Connection, createConnection, isBucketGone } from './service/connection.ts'
 import type { Session, SignedInToService } from './session/session.ts'
 import { createNotices } from './shell/notices.ts'
 import { strings } from './strings.ts'
@@ -25,6 +26,21 @@ export function openService(
   const scopes = tokenInfo.scopes.filter((scope) => scope !== 'buckets:manage')
   const bucketTokenOf = (bucket: string) => ({ ...tokenInfo, scopes, bucket })
 
+  /** The place at which a bucket was found not to exist. Its address may be opened again later. */
+  const gone = signal<ServicePlace | null>(null)
+  function reportGone(bucket: string): void {
+    const place = address.place.peek()
+    if (place.at === 'bucket' && place.bucket === bucket) gone.value = place
+  }
+  const connectionTo = (bucket: string): Connection => ({
+    ...connection,
+    watch: (request) =>
+      connection.watch(request).catch((error: unknown) => {
+        if (isBucketGone(error)) reportGone(bucket)
+        throw error
+      }),
+  })
+
   connection.onRestored(() => {
     notices.show(strings.connection.back)
     void list.refresh()
@@ -38,6 +54,8 @@ export function openService(
     notices,
     preferences,
     address,
+    isGone: computed(() => gone.value !== null && gone.value === address.place.value),
+    connectionTo,
     buckets,
     list,
     usages,
@@ -45,9 +63,13 @@ export function openService(
     placeOf: (bucket) => ({
       origin: address.listHash.peek(),
       prefix: filesPrefix(bucket),
+      onGone(unfinished) {
+        if (unfinished > 0) notices.show(strings.buckets.notUploaded(unfinished, bucket), { tone: 'bad' })
+        reportGone(bucket)
+      },
     }),
     accessTo: (bucket) => ({
-      connection,
+      connection: connectionTo(bucket),
       notices,
       preferences,
       signOut: session.signOut,

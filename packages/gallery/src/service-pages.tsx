@@ -37,7 +37,8 @@ export function ServicePages({ signedIn, session, preferences, BucketPage }: Ser
     () => opened && { signedIn: service.signedInTo(opened), place: service.placeOf(opened) },
     [service, opened],
   )
-  if (files) return <BucketPage key={opened} {...files} session={session} preferences={preferences} />
+  if (files && !service.isGone.value)
+    return <BucketPage key={opened} {...files} session={session} preferences={preferences} />
   return (
     <ServiceContext.Provider value={service}>
       <BucketsPage />

@@ -11,8 +11,8 @@ export interface BucketList {
   readonly totals: ReadonlySignal<BucketPage['totals'] | null>
   readonly hasMore: ReadonlySignal<boolean>
   readonly isLoading: ReadonlySignal<boolean>
-  /** Why the last request failed; null if it did not. */
-  readonly error: ReadonlySignal<string | null>
+  /** Why the last request failed, and whether it was for more rows; null if it did not fail. */
+  readonly error: ReadonlySignal<{ readonly reason: string; readonly isForMore: boolean } | null>
   /** Where the page was scrolled to, and the bucket that was opened, when a person left the list. */
   left: { readonly scrolled: number; readonly opened: string } | null
   /** Loads the first buckets of another order or name, or again what is shown. The earlier ones stay until they are loaded. */
@@ -20,6 +20,8 @@ export interface BucketList {
   loadMore(): Promise<void>
   /** Loads again what is shown. */
   refresh(): Promise<void>
+  /** Repeats the request that failed. */
+  retry(): Promise<void>
 }
 
 /** Buckets that are loaded together. */
@@ -32,14 +34,17 @@ export function createBucketList(buckets: BucketManager, connection: Connection)
   const totals = signal<BucketPage['totals'] | null>(null)
   const hasMore = signal(false)
   const isLoading = signal(false)
-  const error = signal<string | null>(null)
+  const error = signal<{ readonly reason: string; readonly isForMore: boolean } | null>(null)
   let listed: ListedBuckets | null = null
   let cursor: string | null = null
   let loading = new AbortController()
+  /** Repeats the last request. */
+  let again = async (): Promise<void> => undefined
 
   /** Loads buckets behind those until there are `wanted`, and shows all of them. */
   async function load(before: readonly ManagedBucket[], from: string | null, wanted: number): Promise<void> {
     if (listed === null) return
+    again = () => load(before, from, wanted)
     loading.abort()
     loading = new AbortController()
     const { signal: own } = loading
@@ -70,7 +75,7 @@ export function createBucketList(buckets: BucketManager, connection: Connection)
     } catch (reason) {
       if (own.aborted) return
       batch(() => {
-        error.value = errorMessage(reason)
+        error.value = { reason: errorMessage(reason), isForMore: from !== null }
         isLoading.value = false
       })
     }
@@ -89,10 +94,13 @@ export function createBucketList(buckets: BucketManager, connection: Connection)
       await load([], null, isSame ? (rows.peek()?.length ?? 0) : 0)
     },
     async loadMore() {
-      if (isLoading.peek() || cursor === null) return
+      // The cursor belongs to the rows, not to another list that could not be loaded.
+      if (isLoading.peek() || cursor === null || error.peek() !== null) return
       const before = rows.peek() ?? []
-      await load(before, cursor, before.length + chunk)
+      // The longer the list, the more are loaded at once, so that the end of a long one is some requests away.
+      await load(before, cursor, before.length + Math.min(most, Math.max(chunk, before.length)))
     },
+    retry: () => again(),
     refresh: () => load([], null, rows.peek()?.length ?? 0),
   }
 }

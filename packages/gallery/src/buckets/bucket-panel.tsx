@@ -1,5 +1,5 @@
 import type { ManagedBucket, TaggedBucket } from '@mediabucket/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Icon, type IconName } from '../components/icon.tsx'
 import { LoadError } from '../components/section.tsx'
 import { formatSize, formatTime } from '../format.ts'
@@ -15,7 +15,8 @@ import { UsageSection } from './usage-chart.tsx'
 
 /** A bucket: its contents, its settings and its usage, and the ways to its files, tokens and webhooks. */
 export function BucketPanel({ name }: { name: string }) {
-  const { buckets, connection, address, notices, list } = useService()
+  const { buckets, connectionTo, address, notices, list } = useService()
+  const connection = useMemo(() => connectionTo(name), [connectionTo, name])
   const [loaded, setLoaded] = useState<TaggedBucket | null>(null)
   const [error, setError] = useState<string | null>(null)
   const [attempt, setAttempt] = useState(0)

@@ -37,7 +37,7 @@ export function BucketTable({ rows, total, order }: BucketTableProps) {
   const hasMore = list.hasMore.value
   const { first, end } = view
   useEffect(() => {
-    if (hasMore && end > rows.length - reserve && list.error.peek() === null) void list.loadMore()
+    if (hasMore && end > rows.length - reserve) void list.loadMore()
   }, [hasMore, end, rows, list])
   useEffect(() => {
     const names = rows.slice(first, end).map(({ name }) => name)

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
 import { BucketContext, useService } from '../gallery-context.ts'
 import { ConnectionBanner, NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
 import { strings } from '../strings.ts'
@@ -12,7 +13,7 @@ import { ServiceHeader } from './service-header.tsx'
 
 /** The pages of a token of the service: the list of buckets, and the pages of each. */
 export function BucketsPage() {
-  const { address, tokenInfo } = useService()
+  const { address, tokenInfo, isGone } = useService()
   const place = address.place.value
   const isFirst = useRef(true)
   useEffect(() => {
@@ -44,6 +45,8 @@ export function BucketsPage() {
           </>
         ) : place.at === 'list' ? (
           <BucketsView listed={place} />
+        ) : isGone.value ? (
+          <GoneBucket name={place.bucket} />
         ) : place.part === null ? (
           <BucketPanel key={place.bucket} name={place.bucket} />
         ) : (
@@ -60,6 +63,21 @@ export function BucketsPage() {
       </footer>
       <NoticeAnnouncer />
     </>
+  )
+}
+
+/** Instead of a bucket that does not exist. */
+function GoneBucket({ name }: { name: string }) {
+  const { address } = useService()
+  return (
+    <div class="state" role="alert">
+      <Icon name="alert" size={40} />
+      <h1>{strings.buckets.gone(name)}</h1>
+      <p>{strings.buckets.goneHint}</p>
+      <a class="button primary" href={address.listHash.value}>
+        {strings.buckets.backToBuckets}
+      </a>
+    </div>
   )
 }
 

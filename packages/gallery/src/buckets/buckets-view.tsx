@@ -24,6 +24,9 @@ export function BucketsView({ listed }: { listed: ListedBuckets }) {
   const rows = list.rows.value
   const totals = list.totals.value
   const error = list.error.value
+  const failure = error && (
+    <LoadError title={texts.failedToLoad} reason={error.reason} onRetry={() => void list.retry()} />
+  )
   const open = (bucket: string) => address.go(formatPlace({ at: 'bucket', bucket, part: null }))
   return (
     <>
@@ -44,19 +47,14 @@ export function BucketsView({ listed }: { listed: ListedBuckets }) {
           ? texts.loading
           : totals !== null && texts.found(totals.buckets)}
       </p>
+      {error?.isForMore === false && failure}
       {rows !== null && totals?.buckets === 0 && (
         <p class="muted">{name === '' ? texts.none : texts.noMatch(name)}</p>
       )}
       {rows !== null && rows.length > 0 && (
         <BucketTable rows={rows} total={totals?.buckets ?? rows.length} order={order} />
       )}
-      {error !== null && (
-        <LoadError
-          title={texts.failedToLoad}
-          reason={error}
-          onRetry={() => void (rows === null ? list.refresh() : list.loadMore())}
-        />
-      )}
+      {error?.isForMore && failure}
       {dialog?.kind === 'create' && (
         <CreateDialog
           onClose={() => setDialog(null)}

@@ -12,7 +12,8 @@ interface DeleteDialogProps {
 
 /** Deletes a bucket after its name was typed; its files only after another question. */
 export function DeleteDialog({ name, onClose, onDeleted }: DeleteDialogProps) {
-  const { buckets, connection } = useService()
+  const { buckets, connectionTo } = useService()
+  const connection = connectionTo(name)
   /** The number of files that the bucket was found to have. */
   const [items, setItems] = useState<number | null>(null)
   const texts = strings.buckets

@@ -101,6 +101,8 @@ function SizeField(props: SizeFieldProps) {
   const { values, onChange, others = noOthers, field, unitField, label } = props
   const { [field]: amount = values[field], [unitField]: unit = values[unitField] } = others
   const isOther = others[field] !== undefined || others[unitField] !== undefined
+  // An edit is of both: a unit that others choose would change the meaning of the amount.
+  const edit = (size: string, of: string) => onChange({ [field]: size, [unitField]: of })
   return (
     <>
       <div class="bucket-size">
@@ -113,14 +115,14 @@ function SizeField(props: SizeFieldProps) {
             inputMode="decimal"
             placeholder={strings.buckets.noLimit}
             value={values[field]}
-            onInput={({ currentTarget }) => onChange({ [field]: currentTarget.value })}
+            onInput={({ currentTarget }) => edit(currentTarget.value, values[unitField])}
           />
         </label>
         <span class="select">
           <select
             aria-label={props.unit}
             value={values[unitField]}
-            onChange={({ currentTarget }) => onChange({ [unitField]: currentTarget.value })}
+            onChange={({ currentTarget }) => edit(values[field], currentTarget.value)}
           >
             {strings.units.map((name, number) => (
               <option key={name} value={`${number}`} selected={`${number}` === values[unitField]}>

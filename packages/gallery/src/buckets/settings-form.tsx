@@ -14,7 +14,7 @@ interface SettingsFormProps {
 
 /** The form for the settings of a bucket. If others have changed a setting since it was loaded, the form shows their value beside the edited one. */
 export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
-  const { buckets, connection, notices } = useService()
+  const { buckets, connectionTo, notices } = useService()
   const [draft, setDraft] = useState<Partial<SettingFields>>({})
   const [others, setOthers] = useState<Partial<SettingFields>>({})
   const [error, setError] = useState('')
@@ -22,6 +22,7 @@ export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
   const texts = strings.buckets
   const now = fieldsOf(loaded.bucket)
   const { name } = loaded.bucket
+  const connection = connectionTo(name)
 
   async function showOthers(): Promise<void> {
     const latest = await connection.watch(() => buckets.get(name))

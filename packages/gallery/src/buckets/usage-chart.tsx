@@ -1,5 +1,5 @@
 import type { Usage } from '@mediabucket/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Choice } from '../components/controls.tsx'
 import { LoadError } from '../components/section.tsx'
 import { formatSize } from '../format.ts'
@@ -56,7 +56,8 @@ const dayText = (day: string): string =>
 
 /** The usage of a bucket by day, as bars and as a table. */
 export function UsageSection({ name }: { name: string }) {
-  const { buckets, connection } = useService()
+  const { buckets, connectionTo } = useService()
+  const connection = useMemo(() => connectionTo(name), [connectionTo, name])
   const [period, setPeriod] = useState(30)
   const [figure, setFigure] = useState<Figure>('bytes')
   const [days, setDays] = useState<readonly Usage[] | null>(null)

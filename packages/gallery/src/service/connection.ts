@@ -24,8 +24,15 @@ export interface Connection {
 const firstDelay = 500
 const maxDelay = 2000
 
-/** `probe` is a cheap request; `onUnauthorized` is called when the token is no longer valid. */
-export function createConnection(probe: () => Promise<unknown>, onUnauthorized: () => void): Connection {
+/**
+ * `probe` is a cheap request; `onUnauthorized` is called when the token is no longer valid, `onBucketGone` when a service token has named a
+ * bucket that does not exist.
+ */
+export function createConnection(
+  probe: () => Promise<unknown>,
+  onUnauthorized: () => void,
+  onBucketGone: () => void = () => undefined,
+): Connection {
   const lost = signal(false)
   const listeners = new Set<() => void>()
   let delay = firstDelay
@@ -76,6 +83,7 @@ export function createConnection(probe: () => Promise<unknown>, onUnauthorized: 
     } catch (error) {
       if (isUnreachable(error)) reportLoss()
       if (isUnauthorized(error)) onUnauthorized()
+      if (isBucketGone(error)) onBucketGone()
       throw error
     }
   }
@@ -117,6 +125,10 @@ export const isUnauthorized = (error: unknown): boolean =>
   error instanceof AnswerError && error.status === 401
 
 export const isNotFound = (error: unknown): boolean => error instanceof AnswerError && error.status === 404
+
+/** Whether no bucket has the name that a request with a service token has (docs/interface.md ST2, BK1). */
+export const isBucketGone = (error: unknown): boolean =>
+  error instanceof ProblemError && error.problem.code === 'bucket-unknown'
 
 export const isPreconditionFailed = (error: unknown): boolean =>
   error instanceof AnswerError && error.status === 412

@@ -103,7 +103,7 @@ export function createUploadLink(secret: string | null): UploadLink {
       onUnreachable: connection.reportLoss,
       untilReached: connection.untilReached,
       onUnauthorized: end,
-      onBucketFull: () => void refresh(client).catch(() => undefined),
+      onBucketRefused: () => void refresh(client).catch(() => undefined),
       async limitsNow() {
         await refresh(client).catch(() => undefined)
         const current = state.peek()

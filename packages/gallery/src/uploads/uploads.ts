@@ -53,7 +53,8 @@ export interface UploadsOptions {
   readonly onUnreachable: () => void
   readonly untilReached: (onWait?: () => void) => Promise<void>
   readonly onUnauthorized: () => void
-  readonly onBucketFull: () => void
+  /** The bucket is full, or does not exist any more. */
+  readonly onBucketRefused: () => void
   /** The token of an upload link, with what is left of its limits; without it, the server alone decides. */
   readonly limitsNow?: () => Promise<Pick<Token, 'limits' | 'left'>>
 }
@@ -92,7 +93,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       onRefused(status) {
         if (closed) return
         if (status === 401) options.onUnauthorized()
-        if (status === 507) options.onBucketFull()
+        if (status === 507 || status === 404) options.onBucketRefused()
       },
       onUnreachable: () => !closed && options.onUnreachable(),
     })
