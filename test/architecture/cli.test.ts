@@ -30,6 +30,7 @@ const layers: readonly (readonly string[])[] = [
     'small-uploads.ts',
     'sync-pass.ts',
     'sync-records.ts',
+    'url-uploads.ts',
   ],
   ['get.ts', 'items.ts', 'login.ts', 'ls.ts', 'mcp.ts', 'sync-down.ts', 'sync-up.ts', 'sync.ts', 'upload.ts'],
   ['file-commands.ts'],

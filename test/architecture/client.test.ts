@@ -35,6 +35,7 @@ const layers: readonly (readonly string[])[] = [
     'trash.ts',
     'tus.ts',
     'upload.ts',
+    'url-upload.ts',
     'usage.ts',
     'webhooks.ts',
   ],

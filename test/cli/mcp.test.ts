@@ -15,7 +15,7 @@ import { commandLine } from './client-run.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await startServer({ MEDIABUCKET_URL_UPLOADS: '127.0.0.1' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -66,7 +66,8 @@ const tokenWith = async (...scopes: string[]) =>
   (await makeToken(server, '--bucket', 'default', ...scopes.flatMap((scope) => ['--scope', scope]))).token
 
 const reading = ['find_files', 'list_labels', 'describe_file', 'see_picture', 'read_text']
-const [linking, editing, minting] = [['create_link'], ['label_files', 'edit_file'], ['create_upload_token']]
+const [linking, minting] = [['create_link'], ['create_upload_token']]
+const editing = ['label_files', 'edit_file', 'store_from_url']
 
 test.each([
   [['media:read'], [], reading],
@@ -122,6 +123,18 @@ test('an agent finds, describes, sees and reads files, and labels and edits them
   })
   const link = jsonOf(await call('create_link', { id: text.id, expires_in: 60 }))
   expect(await (await fetch(link.url)).text()).toBe('one line\n')
+})
+
+test('a file is stored from a URL without its bytes in a message, and private addresses are refused', async () => {
+  const { call, received } = await startAgent(await tokenWith(...everything), '--write')
+  await using other = await listen((_request, response) => {
+    response.end('a recognizable file')
+  })
+  const { id, filename } = jsonOf(await call('store_from_url', { url: `${other.url}/a.txt` }))
+  expect([filename, jsonOf(await call('describe_file', { id })).size]).toEqual(['a.txt', 19])
+  for (const url of ['http://10.0.0.1/', 'http://[::1]/', 'http://169.254.169.254/', 'file:///etc/passwd'])
+    expect([url, (await call('store_from_url', { url })).isError]).toEqual([url, true])
+  expect(received.join('\n')).not.toContain('recognizable')
 })
 
 test('200 MB are uploaded with a token of the agent, and no byte of them is in a message', async () => {

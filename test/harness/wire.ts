@@ -126,6 +126,7 @@ const texts = Type.Optional(Type.Array(Type.String()))
 const number = Type.Optional(Type.Number())
 const faultMembers = {
   ...{ accepted: texts, members: texts, missing: texts, reasons: texts },
+  source_status: Type.Optional(Type.Integer()),
   ...{ minimum: number, maximum: number, left: number, unit: Type.Optional(Type.String()) },
 }
 const Problem = Type.Object(

@@ -125,6 +125,17 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     await post('x', { 'idempotency-key': 'once' })
     return await post('y', { 'idempotency-key': 'once' })
   },
+  'url-uploads-off': () =>
+    server.request('/api/media/from-url', {
+      method: 'POST',
+      body: '{"url":"https://example.org"}',
+      headers: { 'content-type': 'application/json' },
+    }),
+  'url-uploads-too-many': 'needs uploads that wait: test/http/url-uploads.test.ts',
+  'source-refused': 'needs MEDIABUCKET_URL_UPLOADS: test/http/url-uploads.test.ts',
+  'source-failed': 'needs another server: test/http/url-uploads.test.ts',
+  'source-timeout': 'takes 15 seconds: packages/server/test/uploads/url-source.test.ts',
+  'digest-mismatch': 'needs another server: test/http/url-uploads.test.ts',
   'upload-unknown': () => tus().terminate('/api/uploads/x'),
   'upload-malformed': () => tus().send('POST', '/api/uploads', { 'upload-length': 'x' }),
   'upload-version-unsupported': () => server.request('/api/uploads', { method: 'POST' }),

@@ -32,6 +32,7 @@ const routes: Readonly<Record<string, Need>> = {
   'GET /v1/media/': 'media:read',
   'POST /api/media': 'media:write',
   'POST /api/media/': 'media:write',
+  'POST /api/media/from-url': 'media:write',
   'POST /v1/media': 'media:write',
   'POST /v1/media/': 'media:write',
   'GET /api/items': 'media:read',

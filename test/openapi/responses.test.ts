@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listen } from '../client/foreign-service.ts'
 import { runHere } from '../harness/commands.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
@@ -21,7 +22,11 @@ let item: Awaited<ReturnType<typeof upload>>
 const met = new Set<string>()
 
 beforeAll(async () => {
-  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '100kB', MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1' })
+  server = await startServer({
+    MEDIABUCKET_MAX_FILE_SIZE: '100kB',
+    MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1',
+    MEDIABUCKET_URL_UPLOADS: '127.0.0.1',
+  })
   description = await readDescription(server)
   powerless = (await makeToken(server, '--bucket', 'default', '--scope', 'tokens:manage')).authorization
   reading = (await makeToken(server, '--bucket', 'default', '--scope', 'media:read')).authorization
@@ -223,6 +228,22 @@ test.each(['/api/media', '/v1/media'])('D1 responses to uploads to %s are as des
   for (const [status, init] of uploads) {
     await meet('POST', '/api/media', await server.request(path, { ...init, method: 'POST' }), status)
   }
+})
+
+test('D1 responses to uploads from a URL are as described', async () => {
+  await using other = await listen((request, response) => {
+    if (request.url === '/none') response.writeHead(404)
+    response.end(request.url === '/large' ? 'x'.repeat(200_000) : 'x')
+  })
+  const path = '/api/media/from-url'
+  const send = (body: object, type = 'application/json') =>
+    server.request(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': type } })
+  await meet('POST', path, await send({ url: other.url }), 201)
+  await meet('POST', path, await send({}), 400)
+  await meet('POST', path, await send({ url: `${other.url}/large` }), 413)
+  await meet('POST', path, await send({ url: other.url }, 'text/plain'), 415)
+  await meet('POST', path, await send({ url: 'http://10.0.0.1/' }), 422)
+  await meet('POST', path, await send({ url: `${other.url}/none` }), 424)
 })
 
 test('D1 responses to resumable uploads are as described', async () => {

@@ -267,6 +267,7 @@ function explainResponse(
       `${url} rejects the token: ${detail} Set ${tokenSource} to a valid token; mediabucket token create --bucket NAME creates one.`,
       exitCodes.accessDenied,
     )
+  if (problem?.code === 'url-uploads-off') return new CommandError(detail)
   if (problem?.code === 'signature-invalid' || problem?.code === 'link-expired')
     return new CommandError(detail, exitCodes.accessDenied)
   if (status === 403)

@@ -40,12 +40,15 @@ import {
   type UploadStates,
   uploadStates,
 } from './upload-state.ts'
+import { isSourceUrl, uploadUrls } from './url-uploads.ts'
 
 interface Arguments {
   readonly paths: readonly string[]
   /** Whether the only path is `-`. */
   readonly isInput: boolean
-  /** Of standard input. */
+  /** Whether the paths are URLs. */
+  readonly isRemote: boolean
+  /** Of standard input, or of the file at the only URL. */
   readonly filename: string | undefined
   readonly exclude: readonly string[]
   readonly isDryRun: boolean
@@ -60,6 +63,7 @@ interface Arguments {
 export const upload = clientCommand<Arguments>({
   help: `Usage: mediabucket upload FILE|DIR … [--expires TIME] [--label KEY=VALUE …] [--exclude PATTERN] [--dry-run] [--json | -0]
        mediabucket upload - [--filename NAME] [--expires TIME] [--label KEY=VALUE …]
+       mediabucket upload URL … [--filename NAME] [--expires TIME] [--label KEY=VALUE …] [--json | -0]
 
 Uploads each file, and all files below each directory, including hidden files. Prints the URL, a tab and the path of each
 file. Files are stored and printed in the order of the paths; names within a directory in natural order: 2.jpg before
@@ -76,7 +80,8 @@ Links to files are followed; links to directories below a directory are not. Fil
 uploaded are listed at the end, and the exit code is not 0. If the service rejects the token or cannot be reached, the
 remaining files are not tried.
 
-With - instead of paths, standard input is uploaded as one file, in one request that is not repeated.
+With - instead of paths, standard input is uploaded as one file, in one request that is not repeated. With URLs that begin with http:// or https://, the
+service itself requests the files, if its operator allows that.
 
 Options:
   --expires TIME     When the items expire, and are deleted: a duration from now such as 12h or 7d, or a time such as
@@ -85,7 +90,7 @@ Options:
   --exclude PATTERN  Skip files and directories whose names match, such as '*.tmp'. A pattern with a slash matches the path
                      below a directory: 'drafts/*'. Can be given several times.
   --dry-run          Print the paths that would be uploaded, and send nothing.
-  --filename NAME    The name of standard input. Default: none.
+  --filename NAME    The name of standard input, or of the file at the only URL. Default: none, or that of the URL.
   --json             Print one JSON object per line: id, url, path and size.
   -0, --null         End each line with a NUL character instead, and print paths unchanged, for xargs -0.`,
 
@@ -106,15 +111,23 @@ Options:
       throw new UsageError('upload takes files and directories. See: mediabucket upload --help')
     const { expires = null, label, exclude, 'dry-run': isDryRun, filename } = values
     const isInput = positionals.includes('-')
+    const isRemote = positionals.some(isSourceUrl)
     if (isInput && (positionals.length > 1 || isDryRun || exclude.length > 0))
       throw new UsageError(
         'upload - takes no other path, no --exclude and no --dry-run. A file of this name is ./-',
       )
-    if (filename !== undefined && !isInput)
-      throw new UsageError('--filename is the name of standard input: upload - --filename NAME')
+    if (isRemote && (!positionals.every(isSourceUrl) || isDryRun || exclude.length > 0))
+      throw new UsageError(
+        'upload URL takes URLs only, no --exclude and no --dry-run. A directory of this name is ./https:',
+      )
+    if (filename !== undefined && !isInput && !(isRemote && positionals.length === 1))
+      throw new UsageError(
+        '--filename is the name of standard input, or of one URL: upload - --filename NAME',
+      )
     return {
       paths: positionals,
       isInput,
+      isRemote,
       filename,
       expires,
       expiry: expires === null ? null : readExpiry('--expires', expires),
@@ -127,6 +140,7 @@ Options:
 
   async run(args, context) {
     if (args.isInput) return await uploadInput(args, context)
+    if (args.isRemote) return await uploadUrls({ ...args, expiresAt: expiryFromNow(args.expiry) }, context)
     if (args.isDryRun) return await listPaths(args, context)
     const state = stateFiles(stateDirectory('uploads'), context.report)
     const release = await lockPaths(state, {
@@ -226,7 +240,7 @@ async function uploadInput(
   try {
     const item = await client.upload(process.stdin, {
       filename,
-      expiresAt: expiry === null ? undefined : expiryOf(expiry, Date.now()),
+      expiresAt: expiryFromNow(expiry),
       labels,
       signal: interrupted,
       onProgress: ({ sent }) => bars.show([{ name: 'standard input', done: sent, total: null, skipped: 0 }]),
@@ -264,6 +278,9 @@ async function listPaths(
     `${faults.length} of ${formatCount(files.length + faults.length, 'file')} would not be uploaded`,
   )
 }
+
+const expiryFromNow = (expiry: ExpiryOption | null): Date | undefined =>
+  expiry === null ? undefined : expiryOf(expiry, Date.now())
 
 /** If the time after the first run has passed, it is a time after this one. */
 function expiryOf(expiry: ExpiryOption, startedAt: number): Date {

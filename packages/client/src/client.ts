@@ -18,6 +18,7 @@ import type { Token, TokenManager } from './tokens.ts'
 import type { RestoredItems, TrashedMedia } from './trash.ts'
 import type { FormFile, UploadAllOptions, UploadOptions } from './upload.ts'
 import type { UploadSource } from './upload-content.ts'
+import type { UrlUploadOptions } from './url-upload.ts'
 import type { WebhookManager } from './webhooks.ts'
 
 /**
@@ -75,6 +76,12 @@ export interface Client {
    * is also their order in the listing.
    */
   uploadAll(files: readonly FormFile[], options?: UploadAllOptions): Promise<readonly Media[]>
+
+  /**
+   * Has the service request a file from another server and store it, if its operator allows that. The bytes do not pass through the caller. Rejects
+   * with a `ProblemError` with the code `source-failed`, `source-refused` or `source-timeout` if the other server does not send the file.
+   */
+  uploadFromUrl(url: string | URL, options?: UrlUploadOptions): Promise<Media>
 
   /**
    * Ends an unfinished resumable upload, whose id a `ResumeStore` has, so that its space is free at once. Resolves if there is no such

@@ -41,6 +41,9 @@ export function createClient(options: ClientOptions): Client {
     search: (name, options = {}) => items({ ...options, name }),
     upload: async (source, options = {}) => await uploadMedia(uploads, source, options),
     uploadAll: async (files, options = {}) => await uploadForm(uploads, files, options),
+    // Loaded on demand, so that pages that do not use it are not larger.
+    uploadFromUrl: async (url, options = {}) =>
+      (await import('./url-upload.ts')).uploadFromUrl(settings, endpoints, url, options),
     deleteUpload: async (id, options = {}) => await deleteUpload(settings, endpoints, id, options),
     get: async (item, options = {}) => await getBytes(settings, endpoints, item, options),
     describe: async (item, options = {}) =>

@@ -64,6 +64,8 @@ export interface FaultMembers {
   readonly missing?: readonly string[]
   /** Why the service is not ready. */
   readonly reasons?: readonly string[]
+  /** The status of the other server, in the problem of an upload from a URL. */
+  readonly source_status?: number
 }
 
 /** An invalid parameter of a request. */

@@ -61,6 +61,7 @@ export type { UploadProgress } from './transport.ts'
 export type { RestoredItems, TrashedMedia } from './trash.ts'
 export type { FormFile, UploadAllOptions, UploadOptions } from './upload.ts'
 export type { UploadSource } from './upload-content.ts'
+export type { UrlUploadOptions, UrlUploadProgress } from './url-upload.ts'
 export type { BucketUsage, DayOptions, Usage, UsageOptions } from './usage.ts'
 export type {
   CreatedWebhook,

@@ -6,7 +6,7 @@ import { isObject } from './shape.ts'
  * The bytes of a response as they arrive. The timeout runs only while a caller waits for bytes. It keeps the response until the first read:
  * Node.js ends the body of a response that was garbage collected, as if it were empty, unless a reader has locked it.
  */
-async function* chunksOf(
+export async function* chunksOf(
   response: Response,
   timer: AttemptTimer,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
@@ -85,7 +85,7 @@ const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every
 /** What the members are that a problem and its parameters can have. */
 const memberTypes: readonly (readonly [is: (value: unknown) => boolean, ...names: readonly string[]])[] = [
   [isText, 'title', 'detail', 'instance', 'code', 'unit'],
-  [isNumber, 'status', 'minimum', 'maximum', 'left'],
+  [isNumber, 'status', 'minimum', 'maximum', 'left', 'source_status'],
   [isTexts, 'accepted', 'members', 'missing', 'reasons'],
 ]
 
@@ -128,7 +128,8 @@ const isParameterFault = (
 ): members is Record<string, unknown> & ParameterFault =>
   typeof members['parameter'] === 'string' && typeof members['detail'] === 'string'
 
-function jsonOf(body: string): unknown {
+/** The value of a JSON text; undefined for any other text. */
+export function jsonOf(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {

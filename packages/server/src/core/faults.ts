@@ -66,6 +66,12 @@ export type FaultCode =
   | 'bucket-not-empty'
   | 'idempotency-key-malformed'
   | 'idempotency-key-reused'
+  | 'url-uploads-off'
+  | 'url-uploads-too-many'
+  | 'source-refused'
+  | 'source-failed'
+  | 'source-timeout'
+  | 'digest-mismatch'
   | 'upload-unknown'
   | 'upload-malformed'
   | 'upload-version-unsupported'
@@ -109,6 +115,8 @@ export interface FaultMembers {
   readonly missing?: readonly string[]
   /** Why the service is not ready: codes of `/readyz`. */
   readonly reasons?: readonly string[]
+  /** The status with which another server has responded. */
+  readonly source_status?: number
 }
 
 /** One faulty parameter: its name and the values that it accepts. */

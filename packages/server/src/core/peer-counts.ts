@@ -1,5 +1,11 @@
 /** What the processes of a service count together. */
-export type CountTopic = 'connections' | 'claimed-bytes' | 'token' | 'address' | 'authentication'
+export type CountTopic =
+  | 'connections'
+  | 'claimed-bytes'
+  | 'token'
+  | 'address'
+  | 'authentication'
+  | 'url-uploads'
 
 /** Counts that the other processes of a service add to their own, some hundredths of a second later. */
 export interface PeerCounts {

@@ -24,6 +24,7 @@ import {
 import { type CorsPolicy, createCorsPolicy, createRefusalHint, varyHeader } from './cors.ts'
 import type { ClientAddresses, RequestLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import { createFaultReporter, type FaultReporter } from './problems.ts'
 import type { UsageCounter } from './usage-log.ts'
 
 /** The settings that routes read (docs/settings.md). Durations are in milliseconds, sizes in bytes. */
@@ -88,13 +89,14 @@ export interface HttpContext extends HttpParts {
   readonly readAuthorizedJson: AuthorizedJsonReader
   readonly readServiceJson: AuthorizedJsonReader<ServiceScope, ServiceCaller>
   readonly tickQueue: TickQueue
+  readonly reportFault: FaultReporter
 }
 
 export function createHttpContext(
   parts: HttpParts,
   access: Pick<HttpContext, 'authorize' | 'authorizeService' | 'verifyAuthorization'>,
 ): HttpContext {
-  const { settings, log, bodyMemory } = parts
+  const { settings, log, metrics, limits, bodyMemory } = parts
   const { baseUrl, mediaBaseUrl, corsOrigins } = settings
   const ownOrigins = [baseUrl, mediaBaseUrl].map((url) => new URL(url).origin)
   const backpressure = new Backpressure(bodyMemory)
@@ -113,5 +115,10 @@ export function createHttpContext(
       readBody,
     ),
     tickQueue: new TickQueue(),
+    reportFault: createFaultReporter({
+      limits,
+      countStorageError: (error) => metrics.storage.countError(error),
+      log,
+    }),
   }
 }

@@ -270,6 +270,48 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cure: 'Delete items or enlarge the disk, then send the upload again.',
   },
 
+  // Problems of uploads from a URL. Not 502 and 504: clients repeat those at once, and proxies replace their bodies.
+
+  'url-uploads-off': {
+    status: 403,
+    title: 'Uploads from a URL are off',
+    cause: 'The service requests no files from other servers unless `MEDIABUCKET_URL_UPLOADS` allows it.',
+    cure: 'Download the file and upload its bytes, or ask the operator.',
+  },
+  'url-uploads-too-many': {
+    status: 429,
+    title: 'Too many uploads from URLs are in progress',
+    cause: 'The token has 4 uploads from URLs that have not ended, or the service has 32.',
+    cure: 'Wait for one of them to end, and repeat the request after the seconds in `Retry-After`.',
+  },
+  'source-refused': {
+    status: 422,
+    title: 'The URL may not be requested',
+    cause:
+      'The host of the URL, or of one to which it redirects, has an address that `MEDIABUCKET_URL_UPLOADS` does not allow, or the redirect leads to another protocol. Nothing was stored.',
+    cure: 'Use a URL of the public internet, or ask the operator.',
+  },
+  'source-failed': {
+    status: 424,
+    title: 'The server of the URL did not send the file',
+    cause:
+      'The server cannot be reached, responded with another status than 200, which `source_status` has, or ended the file early. Nothing was stored.',
+    cure: 'Check that the URL returns the file without a sign-in, and try again.',
+  },
+  'source-timeout': {
+    status: 424,
+    title: 'The server of the URL is too slow',
+    cause:
+      'The server did not respond within 15 seconds, sent nothing for 15 seconds or less than 1 kB in a second, or did not end the file within an hour. Nothing was stored.',
+    cure: 'Try again later, or download the file and upload its bytes.',
+  },
+  'digest-mismatch': {
+    status: 422,
+    title: 'The file has another checksum',
+    cause: 'The file at the URL does not have the SHA-256 that the request states. Nothing was stored.',
+    cure: 'Check the URL and the checksum.',
+  },
+
   // Problems of the tus protocol.
 
   'upload-unknown': {

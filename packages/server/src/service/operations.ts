@@ -12,6 +12,7 @@ import { createVariantList } from '../core/variants.ts'
 import { BytesCache, cachedBytesOperations, type OpenBytes } from '../downloads/bytes-cache.ts'
 import { headersMemory } from '../downloads/bytes-routes.ts'
 import { Feed } from '../feed/change-feed.ts'
+import { AddressGuard, createNameResolver } from '../http/address-guard.ts'
 import type { HttpSettings } from '../http/context.ts'
 import type { ItemRemover } from '../items/deletion.ts'
 import {
@@ -34,6 +35,7 @@ import { appendUploadOperation } from '../uploads/resumable-chunks.ts'
 import { createUploadOperation, removeUploadOperation } from '../uploads/resumable-uploads.ts'
 import { type FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import type { UploadLocks } from '../uploads/upload-locks.ts'
+import { UrlUploads } from '../uploads/url-uploads.ts'
 import { createPoster } from '../webhooks/guarded-post.ts'
 import { WebhookOperations } from '../webhooks/webhook-operations.ts'
 import type { OpenData, StartContext } from './data.ts'
@@ -44,7 +46,7 @@ export type Operations = ReturnType<typeof createOperations>
 
 /** Creates the operations that HTTP requests call. */
 export function createOperations(
-  { config, log, metrics, closers }: StartContext,
+  { config, log, metrics, closers, peers }: StartContext,
   parts: Pick<OpenData, 'catalog' | 'blobs'> & {
     readonly space: FreeSpace
     readonly locks: UploadLocks
@@ -144,6 +146,13 @@ export function createOperations(
       appendUpload: appendUploadOperation(uploading),
       removeUpload: removeUploadOperation(uploading),
       waitForWriter: (id: UploadId) => locks.waitForWriter(id),
+      urlUploads: new UrlUploads({
+        ...storing,
+        guard:
+          config.urlUploads && new AddressGuard({ ...config.urlUploads, resolveName: createNameResolver() }),
+        maxFileSize: config.maxFileSize,
+        peers,
+      }),
     },
     objects: objectOperations({ catalog, storeFile: storing.storeFile, openBytes, deleteLater, now }),
     multiparts: multipartOperations({ ...uploading, ...storing, openBytes, deleteLater }),

@@ -12,7 +12,6 @@ import { changeRoutes } from '../feed/change-routes.ts'
 import { serializeProblem } from '../http/client-connections.ts'
 import { createHttpContext, type HttpContext, type HttpParts } from '../http/context.ts'
 import { Dispatcher, MediaHost } from '../http/dispatcher.ts'
-import { createFaultReporter } from '../http/problems.ts'
 import { createRequestLogger, type RequestLines } from '../http/request-log.ts'
 import type { Route } from '../http/route.ts'
 import { createHttpServer } from '../http/server.ts'
@@ -25,6 +24,7 @@ import { listingRoutes } from '../listing/listing-routes.ts'
 import { createS3Server } from '../s3/s3-server.ts'
 import { resumableUploadRoutes } from '../uploads/resumable-routes.ts'
 import { uploadRoutes } from '../uploads/upload-routes.ts'
+import { urlUploadRoutes } from '../uploads/url-upload-routes.ts'
 import { webhookRoutes } from '../webhooks/webhook-routes.ts'
 import { documentationRoutes } from './documentation-routes.ts'
 import { type Gallery, type GallerySignIn, galleryRoutes } from './gallery-routes.ts'
@@ -61,18 +61,13 @@ export function createApp(
     parts.addresses,
   )
   const http = createHttpContext(parts, { verifyAuthorization, authorize, authorizeService })
-  const { settings, log, metrics, limits, corsHeaders, stopping } = http
+  const { settings, log, metrics, limits, corsHeaders, stopping, reportFault } = http
   const { baseUrl, mediaBaseUrl } = settings
   const routes = [
     ...serviceRoutes(http, operations, downloadLog),
     ...(gallery ? galleryRoutes(http, gallery, signIn) : []),
   ]
   const logRequest = createRequestLogger(metrics, http.addresses, requestLines, http.catalog.epoch)
-  const reportFault = createFaultReporter({
-    limits,
-    countStorageError: (error) => metrics.storage.countError(error),
-    log,
-  })
   const unread = new UnreadBytes({
     limit: parts.responseMemory,
     onClose: () => metrics.unreadClosed.inc(),
@@ -116,6 +111,7 @@ export function serviceRoutes(
     ...itemListRoutes(http, operations.items),
     ...changeRoutes(http, operations.changes),
     ...uploadRoutes(http, operations.uploads),
+    ...urlUploadRoutes(http, operations.uploads.urlUploads),
     ...resumableUploadRoutes(http, operations.uploads),
     ...itemRoutes(http, operations.items),
     ...trashRoutes(http, operations.items),

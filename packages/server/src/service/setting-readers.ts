@@ -166,6 +166,23 @@ export const addressRanges: Reader<readonly string[]> = {
   read: (text) => parseAddressRanges(text) ?? undefined,
 }
 
+/** Addresses that the service may call for users; null for `off`. */
+export const callableAddresses: Reader<CallableAddresses | null> = {
+  accepts: `off, or public and ${addressRanges.accepts}`,
+  read(text) {
+    if (text === 'off') return null
+    const names = text.split(',').map((name) => name.trim())
+    const allowed = parseAddressRanges(names.filter((name) => name !== 'public').join(','))
+    return allowed === null ? undefined : { isPublicAllowed: names.includes('public'), allowed }
+  },
+}
+
+interface CallableAddresses {
+  readonly isPublicAllowed: boolean
+  /** Ranges of other addresses. */
+  readonly allowed: readonly string[]
+}
+
 function httpUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isPlain = url && !url.username && !url.password && !url.search && !url.hash

@@ -4,6 +4,7 @@ import {
   blobsUrl,
   bucketOptionList,
   bucketPattern,
+  callableAddresses,
   claimName,
   databaseUrl,
   directory,
@@ -177,6 +178,11 @@ export const settings = {
     '',
     addressRanges,
     'Addresses that webhooks may call although they do not belong to the public internet, such as `10.1.0.0/16` or `loopback`. Who manages webhooks can send requests to each of them.',
+  ),
+  MEDIABUCKET_URL_UPLOADS: setting(
+    'off',
+    callableAddresses,
+    'Whether tokens with `media:write` can have the service request files from other servers, and from which addresses: `public` for the public internet, other addresses such as `10.1.0.0/16`, or both, separated by commas. Who can upload can send GET requests to each of them and read what they respond.',
   ),
   MEDIABUCKET_JWT_ISSUER: setting(
     '',

@@ -135,7 +135,7 @@ export class WorkerCounts implements PeerCounts {
 }
 
 /** Counts that a worker's end sets back to 0. Requests were made, also after the end of the worker that counted them. */
-const ofWorker: ReadonlySet<CountTopic> = new Set(['connections', 'claimed-bytes'])
+const ofWorker: ReadonlySet<CountTopic> = new Set(['connections', 'claimed-bytes', 'url-uploads'])
 
 /** The side of the parent: forwards the changes of each worker to all others. */
 export class CountExchange<Worker> {

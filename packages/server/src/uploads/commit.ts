@@ -33,6 +33,8 @@ export type IncomingFiles = Iterable<readonly IncomingFile[]> | AsyncIterable<re
 interface StoreOptions {
   readonly by: Actor
   readonly key?: RequestKey | null
+  /** Equal for requests with the key that are repetitions; null or left out for that of the files. 32 bytes. */
+  readonly fingerprint?: Uint8Array | null
   /** When the items expire; null or left out for never. */
   readonly expiresAt?: number | null
   /** The total size of the files in bytes, if known. */
@@ -66,6 +68,10 @@ export function storeOperations(parts: StoreParts) {
       storeItems(store, bucket, files, options),
     storeSmallFile: (bucket: UploadBucket, bytes: Uint8Array, sent: SentFile, options: SmallFileOptions) =>
       storeSmallFile(store, bucket, { sent, body: bytes }, options),
+    findRepeated: (
+      bucket: UploadBucket,
+      request: Pick<IdempotentRequest, 'fingerprint'> & { key: RequestKey },
+    ) => findRepeated(store, bucket, request),
     storeFile: <T>(bucket: UploadBucket, file: IncomingFile, options: FileOptions<T>) =>
       storeFile(store, bucket, file, options),
   }
@@ -88,7 +94,7 @@ async function storeItems(
   files: IncomingFiles,
   options: StoreOptions,
 ): Promise<Stored> {
-  const { by, key = null, declaredBytes = 0, atMost } = options
+  const { by, key = null, fingerprint = null, declaredBytes = 0, atMost } = options
   // The space of the disk, the quota and memory are taken before bytes are read, and given back in any case.
   const claim = store.space.claim(atMost ?? declaredBytes)
   const reservation = key === null ? store.reserve(bucket) : store.reserveKeyed(key, bucket)
@@ -98,7 +104,7 @@ async function storeItems(
       files,
     )
     if (arrivals.length === 0) return { items: [], repeated: false }
-    return await commitFiles(store, bucket, arrivals, { by, key, reservation })
+    return await commitFiles(store, bucket, arrivals, { by, key, fingerprint, reservation })
   } finally {
     receiver.release()
     reservation.release()
@@ -269,7 +275,8 @@ async function storeSmallFile(
       const given = { id: store.newId(), createdAt: store.now(), expiresAt }
       const { item, stored } = await newItem(store, file, bucket, sent, given)
       const arrival = { sent, sha256: file.sha256, size, file: stored, item }
-      return await commitFiles(store, bucket, [arrival], { by, key, reservation: null })
+      const commit = { by, key, fingerprint: null, reservation: null }
+      return await commitFiles(store, bucket, [arrival], commit)
     } finally {
       claim.release()
     }
@@ -302,6 +309,8 @@ export interface Stored {
 interface CommitOptions {
   readonly by: Actor
   readonly key: RequestKey | null
+  /** As in StoreOptions. */
+  readonly fingerprint: Uint8Array | null
   /** Settled before the commit of the rows; null where only the commit checks the quota. */
   readonly reservation: Reservation | null
 }
@@ -327,12 +336,12 @@ async function commitFiles(
   parts: CommitParts,
   bucket: UploadBucket,
   arrivals: readonly Arrival[],
-  { by, key, reservation }: CommitOptions,
+  { by, key, fingerprint, reservation }: CommitOptions,
 ): Promise<Stored> {
   const { catalog, blobs, onStored } = parts
   const items = arrivals.map(({ item }) => item)
   const stored = blobsOf(arrivals.map(({ file }) => file))
-  const request = key && requestOf(key, arrivals, parts.now())
+  const request = key && requestOf(key, fingerprint, arrivals, parts.now())
   // First the bytes, unless an earlier request with the key has stored them.
   try {
     const first = request && (await catalog.findRepeated(bucket.bucketId, request))
@@ -391,9 +400,27 @@ async function commitRows(
   return items
 }
 
-function requestOf(key: RequestKey, arrivals: readonly Arrival[], now: number): IdempotentRequest {
+function requestOf(
+  key: RequestKey,
+  fingerprint: Uint8Array | null,
+  arrivals: readonly Arrival[],
+  now: number,
+): IdempotentRequest {
   const bytes = arrivals.reduce((sum, { size }) => sum + size, 0)
-  return { ...key, fingerprint: fingerprintOfArrivals(arrivals), bytes, now, expiresAt: now + keyLifetime }
+  return {
+    ...{ ...key, bytes, now, expiresAt: now + keyLifetime },
+    fingerprint: fingerprint ?? fingerprintOfArrivals(arrivals),
+  }
+}
+
+/** The items of the first request with the key, before anything of this one has arrived; null if the key is new. Throws Fault `idempotency-key-reused`. */
+function findRepeated(
+  { catalog, now }: Pick<Store, 'catalog' | 'now'>,
+  { bucketId }: UploadBucket,
+  { key, fingerprint }: Pick<IdempotentRequest, 'fingerprint'> & { readonly key: RequestKey },
+): Promise<readonly NewItem[] | null> {
+  const time = now()
+  return catalog.findRepeated(bucketId, { ...key, fingerprint, now: time, expiresAt: time + keyLifetime })
 }
 
 /** The files that the blob store has received. */

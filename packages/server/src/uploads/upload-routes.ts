@@ -101,7 +101,10 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
 }
 
 /** The idempotency key of the request, null without one. Throws Fault where it is malformed. */
-function requestKey({ headers }: IncomingMessage, { tokenId }: Pick<Grant, 'tokenId'>): RequestKey | null {
+export function requestKey(
+  { headers }: IncomingMessage,
+  { tokenId }: Pick<Grant, 'tokenId'>,
+): RequestKey | null {
   const header = headers['idempotency-key']
   return header === undefined ? null : { tokenId, key: parseIdempotencyKey(header.toString()) }
 }

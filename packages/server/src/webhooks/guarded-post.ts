@@ -1,12 +1,16 @@
-import { Resolver } from 'node:dns/promises'
-import { statSync } from 'node:fs'
 import type { ClientRequest, IncomingMessage, Agent as PlainAgent } from 'node:http'
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
-import type { LookupFunction } from 'node:net'
 import { errorCode } from '../core/faults.ts'
-import { addressFamily, inRanges, isPublicAddress, plainAddress } from '../core/ip-address.ts'
 import { version } from '../core/version.ts'
 import { parseRetryAfter } from '../core/webhook-rules.ts'
+import {
+  AddressGuard,
+  createNameResolver,
+  pinned,
+  RefusedAddress,
+  type ResolveName,
+  unlessAborted,
+} from '../http/address-guard.ts'
 
 // An import would load more: see core/node-http.ts.
 const http = process.getBuiltinModule('node:http')
@@ -45,12 +49,6 @@ export interface Poster {
   open(): { readonly post: Post; close(): void }
 }
 
-/** Finds the addresses of a name. */
-export type ResolveName = (name: string) => Promise<readonly string[]>
-
-/** The address may not be called; the message is for the owner of the webhook. */
-class RefusedAddress extends Error {}
-
 interface PosterParts {
   readonly allowed: readonly string[]
   readonly resolveName?: ResolveName
@@ -65,14 +63,12 @@ export function createPoster({
   resolveName = createNameResolver(),
   now = Date.now,
 }: PosterParts): Poster {
-  const isAllowed = inRanges(allowed)
-  const mayCall = (address: string): boolean => isPublicAddress(address) || isAllowed(address)
-  return { open: () => new PosterConnection({ mayCall, resolveName, now }) }
+  const guard = new AddressGuard({ isPublicAllowed: true, allowed, resolveName })
+  return { open: () => new PosterConnection({ guard, now }) }
 }
 
 interface ConnectionParts {
-  readonly mayCall: (address: string) => boolean
-  readonly resolveName: ResolveName
+  readonly guard: AddressGuard
   readonly now: () => number
 }
 
@@ -103,7 +99,7 @@ class PosterConnection {
     sent: Pick<Exchange, 'headers' | 'body' | 'signal'>,
   ): Promise<Omit<PostResult, 'duration'>> {
     const target = new URL(url)
-    const addresses = await unlessAborted(this.#addressesOf(target.hostname), sent.signal)
+    const addresses = await unlessAborted(this.#parts.guard.addressesOf(target.hostname), sent.signal)
     const send = () => exchange(target, { ...sent, addresses, agents: this.#agents })
     // A connection that was unused for a while may have been closed by the receiver.
     const { status, text, retryAfter } = await send().catch((error: unknown) => {
@@ -117,20 +113,6 @@ class PosterConnection {
       response: text,
       retryAfter: parseRetryAfter(retryAfter, this.#parts.now()),
     }
-  }
-
-  /** The addresses of the host, all of which may be called. Throws RefusedAddress. */
-  async #addressesOf(hostname: string): Promise<readonly string[]> {
-    const { mayCall, resolveName } = this.#parts
-    const host = hostname.replace(/^\[|\]$/g, '')
-    const found = addressFamily(host) === 0 ? await resolveName(host) : [host]
-    const addresses = found.map(plainAddress)
-    if (addresses.length === 0) throw new RefusedAddress('The host name has no address.')
-    if (!addresses.every(mayCall))
-      throw new RefusedAddress(
-        'The host has an address that webhooks must not call, such as one of a private network (MEDIABUCKET_WEBHOOK_ALLOW).',
-      )
-    return addresses
   }
 
   close(): void {
@@ -204,16 +186,6 @@ function exchange(target: URL, { addresses, agents, headers, body, signal }: Exc
 
 const isReset = (error: unknown): boolean => ['ECONNRESET', 'EPIPE'].includes(errorCode(error) ?? '')
 
-/** Connects to these addresses, whatever the name has by now. */
-const pinned =
-  (addresses: readonly string[]): LookupFunction =>
-  (_name, { all }, callback) => {
-    const found = addresses.map((address) => ({ address, family: addressFamily(address) }))
-    const [first] = found
-    if (all) callback(null, found)
-    else callback(null, first?.address ?? '', first?.family)
-  }
-
 /** A response whose status has arrived counts, also if the rest of it does not arrive. A longer or slower one closes its connection. */
 async function readBeginning(response: IncomingMessage): Promise<string> {
   const chunks: Uint8Array[] = []
@@ -234,46 +206,6 @@ async function readBeginning(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** Names the name servers of the machine. A resolver reads it when it is created, and never again. */
-const resolverFile = '/etc/resolv.conf'
-
-/** What changes with each version of the file; empty where there is none. */
-function versionOf(path: string): string {
-  const status = statSync(path, { throwIfNoEntry: false })
-  return status ? `${status.dev} ${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}` : ''
-}
-
-/**
- * Asks the name servers for the addresses of a name. getaddrinfo would read /etc/hosts too, but it occupies a thread that file operations
- * need, for as long as a name server of the webhook's owner does not respond.
- */
-export function createNameResolver(servers?: readonly string[]): ResolveName {
-  let resolver: { readonly version: string; readonly of: Resolver } | null = null
-  function current(): Resolver {
-    const version = versionOf(resolverFile)
-    if (resolver?.version === version) return resolver.of
-    const created = new Resolver({ timeout: 2_500, tries: 2 })
-    if (servers) created.setServers(servers)
-    resolver = { version, of: created }
-    return created
-  }
-  return async (name) => {
-    // RFC 6761, section 6.3.
-    if (/(?:^|\.)localhost\.?$/i.test(name)) return ['127.0.0.1']
-    const resolver = current()
-    const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
-    return found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-  }
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort))
-}
-
 const reasonOfStatus = (status: number): string =>
   status >= 300 && status < 400
     ? `The receiver responded with a redirect (${status}), which is not followed.`
@@ -281,7 +213,10 @@ const reasonOfStatus = (status: number): string =>
 
 /** Without addresses, which may be those of a private network. */
 function reasonOf(error: unknown, isTimeout: boolean): string {
-  if (error instanceof RefusedAddress) return error.message
+  if (error instanceof RefusedAddress)
+    return error.isUnknown
+      ? error.message
+      : 'The host has an address that webhooks must not call, such as one of a private network (MEDIABUCKET_WEBHOOK_ALLOW).'
   if (isTimeout) return `There was no response within ${requestTimeout / 1_000} seconds.`
   const code = errorCode(error) ?? errorCode(firstOf(error))
   return code === null ? 'The request failed.' : `The request failed with ${code}.`

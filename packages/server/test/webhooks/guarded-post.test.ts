@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryDirectory } from '../../../../test/harness/directory.ts'
+import { privateHosts, startNameServer } from '../../../../test/harness/name-server.ts'
 import { canMount } from '../../../../test/harness/small-disk.ts'
-import { createNameResolver, createPoster, type ResolveName } from '../../src/webhooks/guarded-post.ts'
+import { createNameResolver } from '../../src/http/address-guard.ts'
+import { createPoster } from '../../src/webhooks/guarded-post.ts'
 
 const refused = /The host has an address that webhooks must not call/
 
@@ -36,55 +38,7 @@ test('WH9 addresses of no public network are refused in every notation, and rece
     response.end()
   })
   const post = postTo({})
-  const hosts = [
-    '127.0.0.1',
-    '127.1',
-    '2130706433',
-    '0x7f000001',
-    '0177.0.0.1',
-    '127.0.0.1.',
-    '127.255.255.254',
-    '０x7f.1',
-    'localhost',
-    'LOCALHOST.',
-    'a.localhost',
-    '0.0.0.0',
-    '0',
-    '[::]',
-    '[::1]',
-    '[0:0:0:0:0:0:0:1]',
-    '[::ffff:127.0.0.1]',
-    '[::ffff:7f00:1]',
-    '[::127.0.0.1]',
-    '[64:ff9b::7f00:1]',
-    '[2002:7f00:1::]',
-    '[2001:0:0:0:0:0:7f00:1]',
-    '10.0.0.1',
-    '172.31.255.255',
-    '192.168.1.1',
-    '100.64.0.1',
-    '169.254.169.254',
-    '2852039166',
-    '0xA9FEA9FE',
-    '0251.0376.0251.0376',
-    '[::ffff:a9fe:a9fe]',
-    '[fd00:ec2::254]',
-    '100.100.100.200',
-    '192.0.0.192',
-    '168.63.129.16',
-    '224.0.0.1',
-    '255.255.255.255',
-    '198.18.0.1',
-    '203.0.113.1',
-    '240.0.0.1',
-    '[fe80::1]',
-    '[fec0::1]',
-    '[fc00::1]',
-    '[ff02::1]',
-    '[2001:db8::1]',
-    '[4000::1]',
-  ]
-  for (const host of hosts)
+  for (const host of privateHosts)
     expect([host, (await post(`http://${host}:${port}/`)).reason]).toEqual([
       host,
       expect.stringMatching(refused),
@@ -100,34 +54,6 @@ test('WH9 a range that is allowed can be called, and others cannot', async () =>
   expect((await post(`http://10.0.0.1:${port}/`)).reason).toMatch(refused)
   expect((await post(`http://[::1]:${port}/`)).reason).toMatch(refused)
 })
-
-/** A name server that gives these addresses to the queries of type A, one after the other; the last one stays. */
-async function startNameServer(
-  addresses: readonly string[],
-  at = { port: 0, address: '127.0.0.1' },
-): Promise<{ resolveName: ResolveName; queries: () => number }> {
-  const socket = createSocket('udp4')
-  let queries = 0
-  socket.on('message', (query, { port, address }) => {
-    const questionEnd = query.indexOf(0, 12) + 5
-    const isQuestionA = query.readUInt16BE(questionEnd - 4) === 1
-    const header = Buffer.from(query.subarray(0, 12))
-    header.writeUInt16BE(0x8180, 2)
-    header.writeUInt16BE(isQuestionA ? 1 : 0, 6)
-    header.writeUInt32BE(0, 8)
-    const answers: Buffer[] = []
-    if (isQuestionA) {
-      const given = addresses[Math.min(queries, addresses.length - 1)] ?? ''
-      queries += 1
-      answers.push(Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...given.split('.').map(Number)]))
-    }
-    socket.send(Buffer.concat([header, query.subarray(12, questionEnd), ...answers]), port, address)
-  })
-  await new Promise<void>((done) => socket.bind(at, done))
-  onTestFinished(() => void socket.close())
-  const { port } = socket.address()
-  return { resolveName: createNameResolver([`127.0.0.1:${port}`]), queries: () => queries }
-}
 
 test('WH9 a name is looked up once for each request, and the request goes to that address', async () => {
   const port = await startReceiver((request, response) => response.end(request.headers.host))
@@ -222,7 +148,7 @@ test.skipIf(process.env['CI'] === undefined && !(await canMount()))(
   async () => {
     const servers = ['127.0.53.1', '127.0.53.2']
     for (const address of servers) await startNameServer([address], { port: 53, address })
-    const source = new URL('../../src/webhooks/guarded-post.ts', import.meta.url)
+    const source = new URL('../../src/http/address-guard.ts', import.meta.url)
     const script = `
       import { writeFileSync } from 'node:fs'
       import { createNameResolver } from ${JSON.stringify(source)}

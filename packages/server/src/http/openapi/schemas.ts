@@ -365,6 +365,9 @@ const faultMembers = {
       description: 'Why the service is not ready, as in the response of `/readyz`.',
     }),
   ),
+  source_status: Type.Optional(
+    Type.Integer({ description: 'The status with which the server of a URL has responded.' }),
+  ),
 }
 
 export const Problem = closedObject('Problem', 'An error (RFC 9457).', {
