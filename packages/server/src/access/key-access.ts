@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { TokenFault } from '../core/faults.ts'
 import { isTokenId, isUserId } from '../core/token-ids.ts'
 import type { ServiceScope } from '../core/token-rules.ts'
@@ -26,6 +27,9 @@ export interface KeyGrant {
 
 export type AccessKeys = ReturnType<typeof accessKeyOperations>
 
+/** Secrets in memory at most. Deriving one takes as long as verifying a signature. */
+const maxSecrets = 1_000
+
 /** Users of an issuer have no token of this service, and so no keys. */
 const isKeyId = (text: string): text is TokenId => isTokenId(text) && !isUserId(text)
 
@@ -37,6 +41,7 @@ export function accessKeyOperations(parts: {
   readonly onTouchFailure: (error: unknown) => void
 }) {
   const { catalog, removeExpired, now } = parts
+  const known = new LRUCache<string, string>({ max: maxSecrets })
   const recordUse = recordUseOperation(parts)
 
   async function find(accessKeyId: string, bucket: string | null): Promise<TokenGrant> {
@@ -67,7 +72,12 @@ export function accessKeyOperations(parts: {
     /** The secrets that are accepted for this id, the newest first: one for each key that signs URLs. */
     async secrets(accessKeyId: string): Promise<readonly string[]> {
       const keys = await catalog.signingKeys()
-      return keys.toReversed().map((key) => secretAccessKey(key, accessKeyId))
+      return keys.toReversed().map((key) => {
+        const name = `${key.id} ${accessKeyId}`
+        const secret = known.get(name) ?? secretAccessKey(key, accessKeyId)
+        known.set(name, secret)
+        return secret
+      })
     },
   }
 }

@@ -123,9 +123,21 @@ export class ObjectBody {
 
   /** The bytes as they arrive. Each is valid until the next is requested. */
   async *read(readBody: BodyReader): AsyncGenerator<Uint8Array, void, void> {
-    for await (const bytes of this.#decode(readBody(this.#request.request))) {
-      this.#hash(bytes)
-      yield bytes
+    let arrived: Uint8Array | null = null
+    const hash = () => {
+      if (arrived !== null) this.#hash(arrived)
+      arrived = null
+    }
+    try {
+      for await (const bytes of this.#decode(readBody(this.#request.request))) {
+        arrived = bytes
+        // Once the reader has begun to write the bytes, so that both overlap.
+        setImmediate(hash)
+        yield bytes
+        hash()
+      }
+    } finally {
+      arrived = null
     }
     if (this.size !== null && this.#received !== this.size) throw new S3Error('IncompleteBody')
   }

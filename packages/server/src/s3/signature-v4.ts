@@ -1,4 +1,4 @@
-import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 
 // Signature Version 4 of AWS: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
 
@@ -115,7 +115,7 @@ export function stringToSign(
   let canonical = `${method}\n${canonicalPath(path)}\n${canonicalQuery(query, signatureParameter)}\n`
   for (const name of signedHeaders) canonical += `${name}:${values.get(name) ?? ''}\n`
   canonical += `\n${signedHeaders.join(';')}\n${payloadHash}`
-  const digest = createHash('sha256').update(canonical, encoding).digest('hex')
+  const digest = hash('sha256', Buffer.from(canonical, encoding))
   return `${algorithm}\n${time}\n${scope}\n${digest}`
 }
 

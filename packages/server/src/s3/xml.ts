@@ -15,7 +15,7 @@ export type XmlContent =
   | { readonly [name: string]: XmlContent | readonly XmlContent[] | undefined }
 
 /** A name may have an attribute, such as `Grantee xsi:type="…"`, which its end tag has not. */
-const endOf = (name: string): string => name.split(' ', 1)[0] ?? name
+const endOf = (name: string): string => (name.includes(' ') ? (name.split(' ', 1)[0] ?? name) : name)
 
 /** Characters that are not text in XML 1.0 are written as references all the same, as S3 does: keys can have them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is escaped
@@ -28,7 +28,8 @@ export const escapeXml = (text: string): string =>
 
 /** The elements of these names and contents, as text. */
 export function xmlOf(content: XmlContent): string {
-  if (typeof content !== 'object') return escapeXml(String(content))
+  if (typeof content === 'string') return escapeXml(content)
+  if (typeof content !== 'object') return String(content)
   let text = ''
   for (const [name, value] of Object.entries(content)) {
     if (value === undefined) continue

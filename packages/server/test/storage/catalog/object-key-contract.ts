@@ -160,6 +160,22 @@ export function describeObjectKeys(engine: string, fresh: Fresh): void {
       expect(await namesOf(catalog, bucketId, { prefix: 'a', after: 'a/b' })).toEqual(['a/c/d'])
     })
 
+    test('OK6 a page may end at any entry of a long list of keys and entries', async () => {
+      const { catalog } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const keys = Array.from({ length: 20 }, (_, number) => `a${number + 10}`)
+      for (const key of [...keys, 'b/1', 'b/2', ...keys.map((key) => `c${key}`), 'd/1', 'e'])
+        await put(catalog, bucketId, key)
+      const expected = [...keys, 'b/*', ...keys.map((key) => `c${key}`), 'd/*', 'e']
+      for (const limit of [1, 2, 15, 16, 17, 19, 20, 21, 22, 41, 43, 44, 50]) {
+        const slash = { delimiter: '/', limit }
+        expect(await namesOf(catalog, bucketId, slash)).toEqual(expected.slice(0, limit))
+        expect(await namesOf(catalog, bucketId, { ...slash, after: 'a12' })).toEqual(
+          expected.slice(3, 3 + limit),
+        )
+      }
+    })
+
     test('OK8 a bucket has public keys only if that is set, whether it is private or not', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
