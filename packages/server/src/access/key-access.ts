@@ -3,6 +3,7 @@ import { TokenFault } from '../core/faults.ts'
 import { isTokenId, isUserId } from '../core/token-ids.ts'
 import type { ServiceScope } from '../core/token-rules.ts'
 import type { VerifiedGrant } from '../http/authorizer.ts'
+import type { SigningKey } from '../storage/catalog/access/keys.ts'
 import type { TokenGrant } from '../storage/catalog/access/service-tokens.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, TokenId } from '../storage/catalog/records.ts'
@@ -25,6 +26,14 @@ export interface KeyGrant {
   readonly ofBucket: VerifiedGrant | null
 }
 
+/** The token of an access key. */
+interface FoundKey {
+  /** With the bucket of this name, if one is given. */
+  readonly found: TokenGrant
+  /** The secrets that are accepted, the newest first: one for each key that signs URLs. */
+  readonly secrets: readonly string[]
+}
+
 export type AccessKeys = ReturnType<typeof accessKeyOperations>
 
 /** Secrets in memory at most. Deriving one takes as long as verifying a signature. */
@@ -44,10 +53,21 @@ export function accessKeyOperations(parts: {
   const known = new LRUCache<string, string>({ max: maxSecrets })
   const recordUse = recordUseOperation(parts)
 
-  async function find(accessKeyId: string, bucket: string | null): Promise<TokenGrant> {
-    const found = isKeyId(accessKeyId) ? await catalog.findTokenGrant(accessKeyId, bucket) : null
+  async function find(accessKeyId: string, bucket: string | null): Promise<FoundKey> {
+    if (!isKeyId(accessKeyId)) throw tokenUnknown()
+    const [found, keys] = await Promise.all([
+      catalog.findTokenGrant(accessKeyId, bucket),
+      catalog.signingKeys(),
+    ])
     if (found === null) throw tokenUnknown()
-    return found
+    return { found, secrets: keys.toReversed().map((key) => secretOf(key, accessKeyId)) }
+  }
+
+  function secretOf(key: SigningKey, accessKeyId: string): string {
+    const name = `${key.id} ${accessKeyId}`
+    const secret = known.get(name) ?? secretAccessKey(key, accessKeyId)
+    known.set(name, secret)
+    return secret
   }
 
   function grant(found: TokenGrant): KeyGrant {
@@ -62,23 +82,13 @@ export function accessKeyOperations(parts: {
   }
 
   return {
-    /** The token with this id, with the bucket of this name, if one is given. Throws Fault `token-unknown`. */
+    /** Throws Fault `token-unknown`. */
     find,
     /** What a found token grants to a request whose signature is right. Throws Fault `token-revoked` and `token-expired`. */
     grant,
     /** What the token of a request grants now. Throws as `find` and `grant`. */
     refresh: async (accessKeyId: string, bucket: string | null): Promise<KeyGrant> =>
-      grant(await find(accessKeyId, bucket)),
-    /** The secrets that are accepted for this id, the newest first: one for each key that signs URLs. */
-    async secrets(accessKeyId: string): Promise<readonly string[]> {
-      const keys = await catalog.signingKeys()
-      return keys.toReversed().map((key) => {
-        const name = `${key.id} ${accessKeyId}`
-        const secret = known.get(name) ?? secretAccessKey(key, accessKeyId)
-        known.set(name, secret)
-        return secret
-      })
-    },
+      grant((await find(accessKeyId, bucket)).found),
   }
 }
 

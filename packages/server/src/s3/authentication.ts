@@ -178,8 +178,9 @@ export class Authenticator {
   ): Promise<{ readonly grant: KeyGrant; readonly secret: string }> {
     const { accessKeys, limits } = this.#parts
     const { bucket } = request.target
-    const found = await accessKeys.find(accessKeyId, bucket !== null && isBucketName(bucket) ? bucket : null)
-    const secret = (await accessKeys.secrets(accessKeyId)).find(matches)
+    const name = bucket !== null && isBucketName(bucket) ? bucket : null
+    const { found, secrets } = await accessKeys.find(accessKeyId, name)
+    const secret = secrets.find(matches)
     if (secret === undefined) {
       request.line.token = found.tokenId
       const fault = limits.countAuthFailure(wrongSignature(found.tokenId), request.request)

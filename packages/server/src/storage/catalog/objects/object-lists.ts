@@ -40,7 +40,7 @@ export interface ListedKey {
 }
 
 /** A key, or a text with which several begin. */
-export type KeyEntry = ListedKey | { readonly prefix: string }
+type KeyEntry = ListedKey | { readonly prefix: string }
 
 /** No byte of UTF-8, and greater than all of them. */
 const afterAll = Buffer.of(0xff)
