@@ -8,7 +8,7 @@ import type { Pair } from '../test/harness/s3-door.ts'
 import { loadCore, type Place, startSubject } from './subject.ts'
 
 /** The program of the service; the tests set a bundle of it, which starts faster. */
-export const bin =
+const bin =
   process.env['MEDIABUCKET_BUNDLE'] ?? resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 
 /** Rate limits that count every request and refuse none, and no limits of connections. */

@@ -80,10 +80,10 @@ const changed = ({ tombstones }: Pick<RemovedItems, 'tombstones'>): KeyChange =>
 })
 
 /** The columns of KeyDetails, in which the names are none of `items`. */
-export const keyColumns = 'etag, parts, is_public, headers, modified_at'
+const keyColumns = 'etag, parts, is_public, headers, modified_at'
 
 /** Rows of keys, as they are joined with items. */
-export const keyRows = `SELECT key AS object_key, item_id, etag, parts, public AS is_public, headers, modified_at FROM object_keys`
+const keyRows = `SELECT key AS object_key, item_id, etag, parts, public AS is_public, headers, modified_at FROM object_keys`
 
 /** Reads `keyColumns`, from this column on. */
 export const readKeyDetails = (row: Row, column: number): KeyDetails => ({
