@@ -6,6 +6,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { expectProblem } from '../harness/problem.ts'
+import { sendSigned, startS3Server } from '../harness/s3-door.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -233,4 +234,50 @@ const ShareX = Type.Object({
   URL: Type.String(),
   ThumbnailURL: Type.String(),
   ErrorMessage: Type.String(),
+})
+
+test('G45, SP1 a pair of keys for the S3 protocol is created with a token, shown once with its endpoint, and copied', async () => {
+  const { server: withS3, endpoint } = await startS3Server()
+  await using _server = withS3
+  const bucket = uniqueName('tokens')
+  const scopes = ['tokens:manage', 'media:read', 'media:write'].flatMap((scope) => ['--scope', scope])
+  const own = await makeToken(withS3, '--bucket', bucket, ...scopes)
+  await using guest = await visit(browser, withS3, { hash: '#tokens' })
+  const { page } = guest
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await guest.signIn(own.token)
+  const dialog = page.getByRole('dialog')
+  await guest.button(tokens.create).click()
+  await dialog.getByLabel(tokens.scopeNames['media:write'] ?? '').check()
+  await dialog.getByLabel(tokens.s3).check()
+  await dialog.getByRole('button', { name: tokens.create }).click()
+  const copied = async (label: string) => {
+    const shown = await dialog.getByLabel(label, { exact: true }).inputValue()
+    await dialog.getByRole('button', { name: tokens.copyField(label), exact: true }).click()
+    await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(shown)
+    return shown
+  }
+  expect(await copied(tokens.endpoint)).toBe(endpoint)
+  const pair = {
+    accessKeyId: await copied(tokens.accessKeyId),
+    secretAccessKey: await copied(tokens.secretAccessKey),
+  }
+  const put = await sendSigned(pair, `${endpoint}/${bucket}/by-keys.txt`, { method: 'PUT', body: 'by keys' })
+  expect(put.status).toBe(200)
+  await expectAccessible(guest, 'keys')
+  await page.keyboard.press('Escape')
+  await expect.poll(() => page.content()).not.toContain(pair.secretAccessKey)
+
+  // Without the box, and where the service has no such port.
+  await guest.button(tokens.create).click()
+  await dialog.getByRole('button', { name: tokens.create }).click()
+  await dialog.getByLabel(tokens.newToken).waitFor()
+  expect(await dialog.getByLabel(tokens.accessKeyId).count()).toBe(0)
+  const { guest: other, dialog: without } = await opened('media:read')
+  await using _other = other
+  const asked = other.page.waitForResponse('**/sign-in.json')
+  await other.button(tokens.create).click()
+  expect(await (await asked).json()).toEqual({ issuer: null, s3: null })
+  await without.getByRole('button', { name: tokens.create }).waitFor()
+  expect(await without.getByLabel(tokens.s3).count()).toBe(0)
 })

@@ -4,7 +4,7 @@ import { useRef, useState } from 'preact/hooks'
 import { ActionDialog } from '../components/action-dialog.tsx'
 import { useService } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
-import { ExpiryField, inDays } from '../tokens/token-dialogs.tsx'
+import { ExpiryField, inDays, S3Field, wantsS3 } from '../tokens/token-dialogs.tsx'
 import { LimitFields, MoreFields } from './setting-fields.tsx'
 import { changesOf, noSettings, type SettingFields } from './settings.ts'
 
@@ -47,6 +47,7 @@ export function CreateDialog({ onClose, onCreated }: CreateDialogProps) {
     const token = {
       name: `${fields.get('token-name') ?? ''}`.trim(),
       scopes: fields.getAll('scope').map(String),
+      s3: wantsS3(fields),
     }
     const body = JSON.stringify([bucket, withToken && token, days])
     // The expiry is counted from the first request, because a repetition must be equal.
@@ -123,6 +124,7 @@ export function CreateDialog({ onClose, onCreated }: CreateDialogProps) {
             ))}
           </fieldset>
           <ExpiryField selected={0} />
+          <S3Field />
         </>
       )}
     </ActionDialog>

@@ -2,10 +2,11 @@ import type { CreatedToken, ManagedToken } from '@mediabucket/client'
 import { maxTokenName } from '@mediabucket/client/rules'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { ActionDialog } from '../components/action-dialog.tsx'
-import { SecretDialog } from '../components/secret-dialog.tsx'
+import { CopyField, SecretDialog } from '../components/secret-dialog.tsx'
 import { useBucket } from '../gallery-context.ts'
 import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { useS3Endpoint } from './s3-endpoint.ts'
 import { shareXConfiguration, type Tokens } from './tokens.ts'
 
 interface DialogProps {
@@ -45,7 +46,7 @@ export function CreateDialog({ tokens, onClose, onCreated }: DialogProps) {
   async function create(fields: FormData): Promise<void> {
     const name = `${fields.get('name') ?? ''}`.trim()
     const expiresAt = inDays(Number(fields.get('days')))
-    onCreated(await tokens.create({ name, scopes: scopesOf(fields), expiresAt }))
+    onCreated(await tokens.create({ name, scopes: scopesOf(fields), expiresAt, s3: wantsS3(fields) }))
   }
   return (
     <ActionDialog
@@ -69,9 +70,25 @@ export function CreateDialog({ tokens, onClose, onCreated }: DialogProps) {
         ))}
       </fieldset>
       <ExpiryField />
+      <S3Field />
     </ActionDialog>
   )
 }
+
+/** Asks whether the new token has keys for the S3 protocol, where the service offers that. */
+export function S3Field() {
+  const endpoint = useS3Endpoint()
+  if (endpoint === null) return null
+  return (
+    <label class="token-scope">
+      <input type="checkbox" name="s3" />
+      {strings.tokens.s3}
+    </label>
+  )
+}
+
+/** What a form with S3Field has chosen. */
+export const wantsS3 = (fields: FormData): boolean => fields.get('s3') !== null
 
 /** Asks how long the replaced token remains valid. */
 export function RotateDialog(props: DialogProps & { readonly token: ManagedToken }) {
@@ -132,13 +149,48 @@ export function RevokeDialog(props: Omit<DialogProps, 'onCreated'> & { readonly 
 
 /** Shows a new token, once. */
 export function NewTokenDialog({ created, onClose }: { created: CreatedToken; onClose: () => void }) {
-  const { token: secret, scopes } = created
+  const { token: secret, scopes, bucket, access_key_id, secret_access_key } = created
   const { created: title, shownOnce: about, newToken: label, copy } = strings.tokens
   const texts = { title, about, label, copy }
   return (
-    <SecretDialog id="new-token" secret={secret} texts={texts} onClose={onClose}>
+    <SecretDialog
+      id="new-token"
+      secret={secret}
+      texts={texts}
+      more={
+        access_key_id !== undefined &&
+        secret_access_key !== undefined && (
+          <S3Keys bucket={bucket} accessKeyId={access_key_id} secretAccessKey={secret_access_key} />
+        )
+      }
+      onClose={onClose}
+    >
       {scopes.includes('media:write') && <ShareXLink secret={secret} />}
     </SecretDialog>
+  )
+}
+
+interface S3KeysProps {
+  readonly bucket: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
+/** What programs of the S3 protocol need. */
+function S3Keys({ bucket, accessKeyId, secretAccessKey }: S3KeysProps) {
+  const endpoint = useS3Endpoint()
+  const texts = strings.tokens
+  const field = (label: string, value: string) => (
+    <CopyField label={label} value={value} copy={texts.copyField(label)} />
+  )
+  return (
+    <section class="s3-keys" aria-labelledby="s3-keys-title">
+      <h3 id="s3-keys-title">{texts.s3Title}</h3>
+      {field(texts.accessKeyId, accessKeyId)}
+      {field(texts.secretAccessKey, secretAccessKey)}
+      {endpoint !== null && field(texts.endpoint, endpoint)}
+      <p class="small muted">{texts.s3Hint(bucket)}</p>
+    </section>
   )
 }
 

@@ -10,6 +10,8 @@ export interface NewProperties {
   readonly expiresAt: Date | null
   readonly note?: string
   readonly limits?: NewTokenLimits
+  /** Whether it has keys for the S3 protocol. */
+  readonly s3?: boolean
 }
 
 /** The tokens of the bucket. */

@@ -73,15 +73,29 @@ const pageHeaders = {
 /** The names of assets contain a hash of their bytes. */
 const assetHeaders = { ...commonHeaders, 'cache-control': 'public, max-age=31536000, immutable' }
 
+/** Where programs reach the S3 protocol. */
+export interface S3Door {
+  /** That of MEDIABUCKET_S3_HOST; null if it is not set. */
+  readonly host: string | null
+  readonly port: number
+}
+
+/** What the page learns of the service. */
+interface GalleryFacts {
+  /** Null where people sign in with tokens only. */
+  readonly signIn: GallerySignIn | null
+  /** Null where the S3 protocol is off. */
+  readonly s3: S3Door | null
+}
+
 /**
  * The gallery (docs/interface.md, Gallery): its page, the page of upload links (G36), their assets, and `/sign-in.json`, what the page needs to sign people in with the
- * issuer (G25). The OpenAPI document does not contain them.
+ * issuer (G25) and to show keys for the S3 protocol (G45). The OpenAPI document does not contain them.
  */
 export function galleryRoutes(
   http: HttpContext,
   { page, uploadPage, assets }: Gallery,
-  /** Null where people sign in with tokens only. */
-  signIn: GallerySignIn | null,
+  { signIn, s3 }: GalleryFacts,
 ): readonly Route[] {
   const pages = { policyFor: createPolicy(http.settings), vary: http.vary('Accept-Encoding'), signIn }
   const { baseUrl, hasOwnAddress } = http.settings
@@ -93,7 +107,7 @@ export function galleryRoutes(
     route('GET', '/upload/', null, redirectTo('../upload')),
     route('GET', '/gallery', null, redirectTo('./')),
     route('GET', '/gallery/', null, redirectTo('../')),
-    route('GET', '/sign-in.json', null, () => describeSignIn(signIn)),
+    route('GET', '/sign-in.json', null, () => describeSignIn(signIn, s3)),
     route('GET', '/assets/:name', null, (exchange) => serveAsset(assets, pages.vary, exchange)),
   ]
 }
@@ -136,9 +150,9 @@ function serveFile({ request }: Exchange, file: GalleryFile, more: Readonly<Reco
   return { status: 200, headers: { ...headers, 'content-type': file.contentType }, body: bytes }
 }
 
-async function describeSignIn(signIn: GallerySignIn | null): Promise<Reply> {
+async function describeSignIn(signIn: GallerySignIn | null, s3: S3Door | null): Promise<Reply> {
   const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
-  return { status: 200, headers, json: { issuer: signIn && issuerObject(signIn) } }
+  return { status: 200, headers, json: { issuer: signIn && issuerObject(signIn), s3 } }
 }
 
 /** Leads from an address that people type to a page. Relative, because a proxy may put any path before both; browsers keep the fragment. */

@@ -27,7 +27,7 @@ import { uploadRoutes } from '../uploads/upload-routes.ts'
 import { urlUploadRoutes } from '../uploads/url-upload-routes.ts'
 import { webhookRoutes } from '../webhooks/webhook-routes.ts'
 import { documentationRoutes } from './documentation-routes.ts'
-import { type Gallery, type GallerySignIn, galleryRoutes } from './gallery-routes.ts'
+import { type Gallery, type GallerySignIn, galleryRoutes, type S3Door } from './gallery-routes.ts'
 import { monitoringRoutes } from './monitoring.ts'
 import type { Operations } from './operations.ts'
 
@@ -41,7 +41,7 @@ interface AppParts {
   /** Null where people sign in with tokens only. */
   readonly signIn: GallerySignIn | null
   /** Null where the S3 protocol is off. */
-  readonly s3: { readonly host: string | null } | null
+  readonly s3: S3Door | null
 }
 
 /** Creates the HTTP server, and that of the S3 protocol, ready to listen. */
@@ -65,7 +65,7 @@ export function createApp(
   const { baseUrl, mediaBaseUrl } = settings
   const routes = [
     ...serviceRoutes(http, operations, downloadLog),
-    ...(gallery ? galleryRoutes(http, gallery, signIn) : []),
+    ...(gallery ? galleryRoutes(http, gallery, { signIn, s3 }) : []),
   ]
   const logRequest = createRequestLogger(metrics, http.addresses, requestLines, http.catalog.epoch)
   const unread = new UnreadBytes({

@@ -194,7 +194,7 @@ export async function startService(
         downloadLog,
         gallery,
         signIn: issuer?.signIn ?? null,
-        s3: boundS3 && { host: config.s3Host },
+        s3: boundS3 && { host: config.s3Host, port: boundS3.port },
       },
     )
     const servers = s3 === null ? [http] : [http, s3]

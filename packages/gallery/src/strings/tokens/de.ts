@@ -50,5 +50,13 @@ export const tokens: typeof english = {
   shownOnce: 'Kopiere es jetzt. Es wird nicht noch einmal angezeigt.',
   newToken: 'Neues Token',
   copy: 'Token kopieren',
+  s3: 'Schlüssel für Programme, die S3 sprechen, etwa rclone oder aws',
+  s3Title: 'Für Programme, die S3 sprechen',
+  accessKeyId: 'Access Key ID',
+  secretAccessKey: 'Secret Access Key',
+  endpoint: 'Endpunkt',
+  copyField: (label: string) => `Kopieren: ${label}`,
+  s3Hint: (bucket: string) =>
+    `Bucket: ${bucket}. Adressierung: path. Jede Region wird angenommen, etwa us-east-1. Hinter einem Reverse-Proxy kann der Endpunkt ein anderer sein.`,
   shareX: 'Datei für ShareX',
 }

@@ -47,5 +47,13 @@ export const tokens = {
   shownOnce: 'Copy it now. It is not shown again.',
   newToken: 'New token',
   copy: 'Copy the token',
+  s3: 'Keys for programs that speak S3, such as rclone or aws',
+  s3Title: 'For programs that speak S3',
+  accessKeyId: 'Access key ID',
+  secretAccessKey: 'Secret access key',
+  endpoint: 'Endpoint',
+  copyField: (label: string) => `Copy: ${label}`,
+  s3Hint: (bucket: string) =>
+    `Bucket: ${bucket}. Addressing style: path. Any region is accepted, such as us-east-1. Behind a reverse proxy, the endpoint may be another one.`,
   shareX: 'File for ShareX',
 }

@@ -49,5 +49,13 @@ export const tokens: typeof english = {
   shownOnce: 'Cópialo ahora. No se volverá a mostrar.',
   newToken: 'Token nuevo',
   copy: 'Copiar el token',
+  s3: 'Claves para programas que hablan S3, como rclone o aws',
+  s3Title: 'Para programas que hablan S3',
+  accessKeyId: 'Access key ID',
+  secretAccessKey: 'Secret access key',
+  endpoint: 'Punto de acceso',
+  copyField: (label: string) => `Copiar: ${label}`,
+  s3Hint: (bucket: string) =>
+    `Bucket: ${bucket}. Direccionamiento: path. Se acepta cualquier región, como us-east-1. Detrás de un proxy inverso, el punto de acceso puede ser otro.`,
   shareX: 'Archivo para ShareX',
 }
