@@ -1,7 +1,7 @@
 import type { Bucket } from './bucket.ts'
 import type { Change, ChangesOptions } from './changes.ts'
 import type { CallOptions, GetOptions } from './client-options.ts'
-import type { ItemOptions } from './item-list.ts'
+import type { ItemOptions, ItemPage, ItemPageOptions } from './item-list.ts'
 import type { LabelKey, LabelOptions } from './labels.ts'
 import type { Link, LinkOptions, Links } from './links.ts'
 import type {
@@ -51,6 +51,9 @@ export interface Client {
    * is returned exactly once, whatever is uploaded and deleted in the meantime. The service must have `/api/items`.
    */
   items(options?: ItemOptions): AsyncGenerator<Media, void, undefined>
+
+  /** Returns one response of the list that `items` iterates over, from the cursor `after` on. */
+  itemPage(options?: ItemPageOptions): Promise<ItemPage>
 
   /** Calls `items` with the option `name`. */
   search(name: string, options?: Omit<ItemOptions, 'name'>): AsyncGenerator<Media, void, undefined>

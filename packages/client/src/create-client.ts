@@ -3,7 +3,7 @@ import { getBytes } from './bytes.ts'
 import { fetchLatestCursor, iterateChanges } from './changes.ts'
 import type { Client } from './client.ts'
 import { type ClientOptions, sendSettings } from './client-options.ts'
-import { type ItemOptions, iterateItems } from './item-list.ts'
+import { fetchItemPage, type ItemOptions, iterateItems } from './item-list.ts'
 import { fetchLabels } from './labels.ts'
 import { createLink, createLinks } from './links.ts'
 import { deleteMany, deleteMedia, describeMedia, describeTagged, labelMany, updateMedia } from './media.ts'
@@ -35,6 +35,7 @@ export function createClient(options: ClientOptions): Client {
     pages,
     media,
     items,
+    itemPage: async (options = {}) => await fetchItemPage(settings, endpoints, options),
     changes: (options = {}) => iterateChanges(settings, endpoints, options),
     latestCursor: async (options = {}) => await fetchLatestCursor(settings, endpoints, options),
     labels: async (options = {}) => await fetchLabels(settings, endpoints, options),

@@ -28,7 +28,8 @@ export {
   ShapeError,
   TimeoutError,
 } from './errors.ts'
-export type { ItemOptions } from './item-list.ts'
+export type { ItemOptions, ItemPage, ItemPageOptions } from './item-list.ts'
+export { createItemStore, type ItemStore, type ItemStoreOptions, type ItemStoreState } from './item-store.ts'
 export type { KeyManager, SigningKey } from './keys.ts'
 export type { LabelKey, LabelOptions, Labels, LabelValue } from './labels.ts'
 export type { Link, LinkOptions, Links } from './links.ts'
@@ -44,9 +45,11 @@ export type {
   Variants,
 } from './media.ts'
 export type { CrawlOptions, Page, PageLink, TaggedPage } from './page.ts'
+export { type Picture, type PictureMedia, pictureOf, sourcesOf, withWidth } from './pictures.ts'
 export { localStorageResume, type ResumeStore } from './resume-store.ts'
 export type { RetryOptions } from './retry.ts'
 export { createServiceClient, type ServiceClient } from './service.ts'
+export type { Store } from './store.ts'
 export type {
   CreatedToken,
   ManagedToken,
@@ -61,6 +64,14 @@ export type { UploadProgress } from './transport.ts'
 export type { RestoredItems, TrashedMedia } from './trash.ts'
 export type { FormFile, UploadAllOptions, UploadOptions } from './upload.ts'
 export type { UploadSource } from './upload-content.ts'
+export {
+  createUploadQueue,
+  type NamedFile,
+  type QueuedUpload,
+  type UploadQueue,
+  type UploadQueueOptions,
+  type UploadQueueState,
+} from './upload-queue.ts'
 export type { UrlUploadOptions, UrlUploadProgress } from './url-upload.ts'
 export type { BucketUsage, DayOptions, Usage, UsageOptions } from './usage.ts'
 export type {

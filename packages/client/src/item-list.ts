@@ -1,9 +1,10 @@
 import type { CallOptions } from './client-options.ts'
-import { followCursors } from './json.ts'
+import { type CursorPage, cursorPageOf, followCursors, sendJson } from './json.ts'
 import type { Labels } from './labels.ts'
 import type { ItemKind, ListOrder } from './list-rules.ts'
 import { type Media, mediaShape } from './media.ts'
 import type { SendSettings } from './send.ts'
+import { parse } from './shape.ts'
 import type { Endpoints } from './urls.ts'
 
 /** The options of an iteration over media objects. */
@@ -39,6 +40,38 @@ export interface ItemOptions extends CallOptions {
   readonly batchSize?: number | undefined
 }
 
+/** The options of one response of a list. */
+export interface ItemPageOptions extends ItemOptions {
+  /** The `next_cursor` of the response before, with the same other options. Default: the start of the list. */
+  readonly after?: string | null | undefined
+}
+
+/** One response of a list. It can have fewer items than `batchSize`, and a `next_cursor`. */
+export interface ItemPage {
+  readonly data: readonly Media[]
+  /** Null if no items follow. */
+  readonly next_cursor: string | null
+}
+
+const what = 'a list of items'
+const pageShape = cursorPageOf(mediaShape)
+
+/** Fetches one response of a list. Throws a `TypeError` for an invalid time. */
+export function fetchItemPage(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  { after, signal, ...options }: ItemPageOptions,
+): Promise<CursorPage<Media>> {
+  const parameters = parametersOf(options)
+  if (after != null) parameters.set('after', after)
+  return sendJson(settings, {
+    url: endpoints.items(parameters),
+    signal,
+    what,
+    read: (value) => parse(what, pageShape, value),
+  })
+}
+
 /** Iterates over the media objects of a bucket. Throws a `TypeError` for an invalid time. */
 export function iterateItems(
   settings: SendSettings,
@@ -47,7 +80,7 @@ export function iterateItems(
 ): AsyncGenerator<Media, void, undefined> {
   return followCursors(settings, {
     url: endpoints.items(parametersOf(options)),
-    what: 'a list of items',
+    what,
     item: mediaShape,
     signal: options.signal,
   })

@@ -53,7 +53,7 @@ export async function* followCursors<T>(
   settings: SendSettings,
   { url, what, item, signal }: { url: string; what: string; item: Check<T>; signal: AbortSignal | undefined },
 ): AsyncGenerator<T, void, undefined> {
-  const shape = objectOf<CursorPage<T>>({ data: arrayOf(item), next_cursor: textOrNull })
+  const shape = cursorPageOf(item)
   const next = new URL(url)
   for (let cursor: string | null = null; ; ) {
     const page: CursorPage<T> = await sendJson(settings, {
@@ -71,10 +71,13 @@ export async function* followCursors<T>(
   }
 }
 
-interface CursorPage<T> {
+export interface CursorPage<T> {
   readonly data: readonly T[]
   readonly next_cursor: string | null
 }
+
+export const cursorPageOf = <T>(item: Check<T>): Check<CursorPage<T>> =>
+  objectOf<CursorPage<T>>({ data: arrayOf(item), next_cursor: textOrNull })
 
 /** The body of a request with a JSON value. */
 export const jsonBody = (value: unknown): UploadBody => ({

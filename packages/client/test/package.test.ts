@@ -28,7 +28,7 @@ const manifest = async () => JSON.parse(await readFile(join(root, 'package.json'
 
 test('the repository exports the sources, the published package exports the build', async () => {
   const { exports, scripts } = await manifest()
-  const entries = { '.': 'index', './rules': 'rules' }
+  const entries = { '.': 'index', './rules': 'rules', './dom': 'dom' }
   expect(Object.keys(exports)).toEqual(Object.keys(entries))
   for (const [entry, name] of Object.entries(entries)) {
     expect(exports[entry]).toEqual({ types: `./src/${name}.ts`, default: `./src/${name}.ts` })

@@ -1,0 +1,88 @@
+import type { Media } from './media.ts'
+import { thumbHashUrl } from './thumb-hash.ts'
+
+/**
+ * The URL of a smaller picture: of the narrowest size of the service that is at least `width` pixels wide, or of its widest one
+ * (docs/interface.md V18). `url` is that of an item, also a signed one that grants all variants (`createLink` with `variant: '*'`).
+ */
+export const withWidth = (url: string, width: number): string =>
+  `${url}${url.includes('?') ? '&' : '?'}w=${width}`
+
+/** The members of a media object from which a picture is shown. */
+export type PictureMedia = Pick<
+  Media,
+  | 'url'
+  | 'filename'
+  | 'content_type'
+  | 'width'
+  | 'height'
+  | 'alt_text'
+  | 'thumbhash'
+  | 'variants'
+  | 'variant_sizes'
+> & {
+  /** The point that stays visible when the picture is cut, both from 0 to 1. */
+  readonly focus?: { readonly x: number; readonly y: number } | null | undefined
+}
+
+/** The attributes of an `<img>`, and the values of its style. */
+export interface Picture {
+  readonly src: string
+  /** Null if there is only one size. */
+  readonly srcset: string | null
+  /** Pixels of the whole picture; null if unknown. */
+  readonly width: number | null
+  readonly height: number | null
+  /** The alternative text of the item, or else its name. */
+  readonly alt: string
+  /** A `data:` URL to show before the picture is loaded; null if there is none. */
+  readonly placeholder: string | null
+  /** The CSS value `object-position`; null if the item has no focus. */
+  readonly objectPosition: string | null
+}
+
+/** Types without variants that every browser shows. */
+const shownTypes = new Set(['image/svg+xml', 'image/x-icon', 'image/vnd.microsoft.icon'])
+
+/** Describes how a page shows an item: in all sizes that show it whole. Null if the item has no picture. */
+export function pictureOf(media: PictureMedia): Picture | null {
+  const sizes = wholeSizes(media)
+  const widest = sizes.at(-1)
+  // The dimensions of some pictures are unknown until the first variant is rendered.
+  const src = widest?.url ?? media.variants?.medium ?? (shownTypes.has(media.content_type) ? media.url : null)
+  if (src === null) return null
+  const { focus, thumbhash } = media
+  return {
+    src,
+    srcset: sizes.length > 1 ? sizes.map(({ url, width }) => `${url} ${width}w`).join(', ') : null,
+    width: media.width,
+    height: media.height,
+    alt: media.alt_text ?? media.filename ?? '',
+    placeholder: thumbhash ? thumbHashUrl(thumbhash) : null,
+    objectPosition: focus ? `${percent(focus.x)} ${percent(focus.y)}` : null,
+  }
+}
+
+/** The variants that show the whole picture (`contain`), one of each width, the narrowest first. */
+function wholeSizes({ width, height, variants, variant_sizes }: PictureMedia) {
+  if (!width || !height || !variants || !variant_sizes) return []
+  const sizes = Object.entries(variant_sizes).flatMap(([name, size]) => {
+    const url = variants[name]
+    const [exactWidth, exactHeight] = [(size.height * width) / height, (size.width * height) / width]
+    const isWhole = Math.abs(exactWidth - size.width) <= 1 || Math.abs(exactHeight - size.height) <= 1
+    return url !== undefined && isWhole ? [{ url, width: size.width }] : []
+  })
+  const byWidth = new Map(sizes.map((size) => [size.width, size]))
+  return [...byWidth.values()].sort((a, b) => a.width - b.width)
+}
+
+const percent = (share: number): string => `${Math.round(share * 10_000) / 100}%`
+
+/** `src` and `srcset` of a picture of which only the URL is known, in these widths. */
+export function sourcesOf(url: string, widths: readonly number[]): { src: string; srcset: string } {
+  const sorted = [...new Set(widths)].sort((a, b) => a - b)
+  return {
+    src: withWidth(url, sorted.at(-1) ?? 1600),
+    srcset: sorted.map((width) => `${withWidth(url, width)} ${width}w`).join(', '),
+  }
+}
