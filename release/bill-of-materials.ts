@@ -16,8 +16,8 @@ async function bundledIn(tarball: string): Promise<Record<string, string>> {
 }
 
 /**
- * Returns what an installation of the package `mediabucket` consists of on all platforms, as CycloneDX 1.5 in JSON, with the
- * libraries that are bundled into the packages. Writes into `directory`. (`npm sbom` in the repository would describe its workspace.)
+ * Returns what an installation of the package `mediabucket` and of the packages for apps consists of on all platforms, as CycloneDX 1.5 in
+ * JSON, with the libraries that are bundled into the packages. Writes into `directory`. (`npm sbom` in the repository would describe its workspace.)
  */
 export async function listMaterials(directory: string, tarballs: Tarballs): Promise<string> {
   // npm names the product after the directory.
@@ -31,11 +31,14 @@ export async function listMaterials(directory: string, tarballs: Tarballs): Prom
     ...(await bundledIn(tarballs.server)),
     '@mediabucket/client': `file:${tarballs.client}`,
     '@mediabucket/gallery': `file:${tarballs.gallery}`,
+    '@mediabucket/react': `file:${tarballs.react}`,
     '@mediabucket/strip-metadata': `file:${tarballs.stripMetadata}`,
   }
   const manifest = { name, version, description, license, dependencies }
   await writeFile(join(project, 'package.json'), JSON.stringify(manifest))
-  const npm = (...args: string[]) => runIn(project)('npm', ...args, '--package-lock-only', '--omit=dev')
+  // The framework of an app is not part of what is published.
+  const omitted = ['--omit=dev', '--omit=peer']
+  const npm = (...args: string[]) => runIn(project)('npm', ...args, '--package-lock-only', ...omitted)
   await npm('install', '--prefer-offline', '--no-audit', '--no-fund')
   const { stdout } = await npm('sbom', '--sbom-format=cyclonedx', '--sbom-type=application')
   const shown = JSON.parse(stdout, (key, value) => {

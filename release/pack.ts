@@ -8,6 +8,7 @@ export interface Tarballs {
   readonly client: string
   readonly stripMetadata: string
   readonly gallery: string
+  readonly react: string
 }
 
 export type Run = (command: string, ...args: string[]) => Promise<{ stdout: string; stderr: string }>
@@ -47,11 +48,12 @@ export async function packAll(directory: string): Promise<Tarballs> {
     // The last line is the name, after the output of the build.
     return join(directory, stdout.trim().split('\n').at(-1) ?? '')
   }
-  const [client, stripMetadata, gallery, server] = await Promise.all([
+  const [client, stripMetadata, gallery, server, react] = await Promise.all([
     pack('client'),
     pack('strip-metadata'),
     pack('gallery'),
     pack('server'),
+    pack('react'),
   ])
-  return { server, client, stripMetadata, gallery }
+  return { server, client, stripMetadata, gallery, react }
 }

@@ -6,7 +6,17 @@ const files = sourcesBelow(src)
 
 /** The files of each layer. A file may import those of its own layer and of the layers before it. */
 const layers: readonly (readonly string[])[] = [
-  ['errors.ts', 'label-rules.ts', 'list-rules.ts', 'name-rules.ts', 'shape.ts', 'text-rules.ts', 'urls.ts'],
+  [
+    'errors.ts',
+    'label-rules.ts',
+    'list-rules.ts',
+    'name-rules.ts',
+    'shape.ts',
+    'store.ts',
+    'text-rules.ts',
+    'thumb-hash.ts',
+    'urls.ts',
+  ],
   [
     'attempt-timer.ts',
     'client-options.ts',
@@ -29,6 +39,7 @@ const layers: readonly (readonly string[])[] = [
     'links.ts',
     'media.ts',
     'page.ts',
+    'pictures.ts',
     'resumable-upload.ts',
     'resume-store.ts',
     'tokens.ts',
@@ -40,7 +51,9 @@ const layers: readonly (readonly string[])[] = [
     'webhooks.ts',
   ],
   ['client.ts', 'create-client.ts', 'service.ts'],
-  ['index.ts', 'rules.ts'],
+  // For apps with a user interface, on the methods of the client.
+  ['item-store.ts', 'upload-queue.ts'],
+  ['dom.ts', 'index.ts', 'rules.ts'],
 ]
 const layerOf = (path: string) => layers.findIndex((layer) => layer.includes(path.slice(src.length)))
 
@@ -55,6 +68,24 @@ test('imports of the client point one way, from its interface down to requests, 
       ...own.filter((target) => layerOf(target) < 0 || layerOf(target) > layerOf(path)),
       ...foreign,
     ].map((target) => `${path} → ${target}`)
+  })
+  expect(wrong).toEqual([])
+})
+
+test('packages for frameworks hold no state of their own: they import the framework, the client and their own files only', () => {
+  const frameworks = { react: /^react$/ }
+  const wrong = Object.entries(frameworks).flatMap(([name, framework]) => {
+    const folder = `packages/${name}/src/`
+    const own = sourcesBelow(folder)
+    expect(own.length).toBeGreaterThan(3)
+    expect(circlesAmong(own)).toEqual([])
+    return own.flatMap((path) => {
+      const { own: targets, foreign } = importsOf(path)
+      return [
+        ...targets.filter((target) => !target.startsWith(folder)),
+        ...foreign.filter((one) => !/^@mediabucket\/client(\/dom)?$/.test(one) && !framework.test(one)),
+      ].map((target) => `${path} → ${target}`)
+    })
   })
   expect(wrong).toEqual([])
 })

@@ -5,8 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runIn } from '../../release/pack.ts'
 import { createTree } from '../../release/tree.ts'
 import { root } from '../architecture/sources.ts'
+import { blocksOf } from '../docs/blocks.ts'
+import { bundleScript, serveBundledPages } from '../harness/bundled-page.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
@@ -33,7 +36,7 @@ afterAll(async () => {
 const tool = (name: string) => join(root, 'node_modules/.bin', name)
 const programOf = ({ project }: Installed) => join(project, 'node_modules/mediabucket/bin/mediabucket.js')
 
-test.each(['server', 'client', 'stripMetadata', 'gallery'] as const)(
+test.each(['server', 'client', 'stripMetadata', 'gallery', 'react'] as const)(
   'publint and attw find nothing in the package of the %s',
   async (name) => {
     const tarball = installed.tarballs[name]
@@ -59,6 +62,8 @@ test('the bill of materials names each installed package with its version and ha
   expect(components.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['preact', 'photoswipe', 'client-zip', '@aws-sdk/client-s3', 'pino']),
   )
+  expect(components.map(({ name }) => name)).toContain('@mediabucket/react')
+  expect(components.map(({ name }) => name)).not.toContain('react')
   const notices = await readFile(
     join(installed.project, 'node_modules/mediabucket/dist/THIRD-PARTY-NOTICES.txt'),
     'utf8',
@@ -105,7 +110,8 @@ test('the packages contain built code, licence and README; the server is one bun
   )
   // Such an import loads more modules of Node.js than it names: packages/server/build.ts.
   expect(code.join('').match(/\bfrom ?["'`]node:[\w/]+/g)).toBeNull()
-  for (const tarball of [installed.tarballs.client, installed.tarballs.stripMetadata])
+  const { client, stripMetadata, react } = installed.tarballs
+  for (const tarball of [client, stripMetadata, react])
     expect(await listing(tarball)).toEqual(
       expect.arrayContaining([
         'package/LICENSE',
@@ -195,6 +201,29 @@ test.skipIf(!isRootOnLinux)(
     await useService(service)
   },
 )
+
+test('the app of the README of the package for React uploads and lists with React 18, from what npm installs', async () => {
+  await using directory = await temporaryDirectory()
+  await writeFile(join(directory.path, 'package.json'), '{ "name": "app", "private": true }')
+  const { client, react } = installed.tarballs
+  const options = ['--prefer-offline', '--no-audit', '--no-fund']
+  await runIn(directory.path)('npm', 'install', client, react, 'react@18', 'react-dom@18', ...options)
+  const code = blocksOf('packages/react/README.md').find(({ language }) => language === 'jsx')?.code ?? ''
+  const script = await bundleScript({ directory: directory.path, name: 'app.jsx', code })
+  await using pages = await serveBundledPages()
+  await using open = await startServer(
+    { MEDIABUCKET_CORS_ORIGINS: pages.origin },
+    undefined,
+    programOf(installed),
+  )
+  await using opened = await pages.open(script, { url: open.url, token: open.token })
+  const buffer = await quarters(60, 40).png().toBuffer()
+  await opened.page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'one.png', mimeType: 'image/png', buffer })
+  await opened.page.locator('output', { hasText: 'done' }).waitFor()
+  await opened.page.getByRole('img', { name: 'one.png' }).waitFor()
+})
 
 let pageScript: Promise<string> | null = null
 
