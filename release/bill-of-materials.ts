@@ -36,9 +36,9 @@ export async function listMaterials(directory: string, tarballs: Tarballs): Prom
   }
   const manifest = { name, version, description, license, dependencies }
   await writeFile(join(project, 'package.json'), JSON.stringify(manifest))
-  // The framework of an app is not part of what is published.
-  const omitted = ['--omit=dev', '--omit=peer']
-  const npm = (...args: string[]) => runIn(project)('npm', ...args, '--package-lock-only', ...omitted)
+  // The framework of an app is a peer dependency, and no part of what is published.
+  const options = ['--package-lock-only', '--omit=dev', '--legacy-peer-deps']
+  const npm = (...args: string[]) => runIn(project)('npm', ...args, ...options)
   await npm('install', '--prefer-offline', '--no-audit', '--no-fund')
   const { stdout } = await npm('sbom', '--sbom-format=cyclonedx', '--sbom-type=application')
   const shown = JSON.parse(stdout, (key, value) => {
