@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { builtInSizes } from '../packages/server/src/core/variants.ts'
+import { builtInSizes } from '../packages/server/src/core/variant-sizes.ts'
 import { fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { photograph } from './photograph.ts'

@@ -60,6 +60,7 @@ const Item = Type.Object(
     caption: Type.Union([Type.String(), Type.Null()]),
     labels: Type.Record(Type.String(), Type.String()),
     path: Type.Union([Type.String(), Type.Null()]),
+    focus: Type.Union([Type.Object({ x: Type.Number(), y: Type.Number() }, closed), Type.Null()]),
     taken_at: Type.Union([Type.String(), Type.Null()]),
     thumbhash: Type.Union([Type.String(), Type.Null()]),
     duration: Type.Union([Type.Number(), Type.Null()]),

@@ -57,6 +57,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     'caption',
     'labels',
     'path',
+    'focus',
     'variants',
     'variant_sizes',
   ])
@@ -78,6 +79,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     caption: null,
     labels: {},
     path: null,
+    focus: null,
     variants: null,
     variant_sizes: null,
   })

@@ -37,7 +37,7 @@ export const fileCommands: Readonly<Record<string, ListedFileCommand>> = {
     loadClient: async () => (await import('./items.ts')).link,
   },
   edit: {
-    summary: 'Edit an item: its name, alternative text, caption and labels.',
+    summary: 'Edit an item: its name, alternative text, caption, labels and focus.',
     loadClient: async () => (await import('./items.ts')).edit,
   },
   rm: {

@@ -1,4 +1,4 @@
-import type { ParameterFault } from '@mediabucket/client'
+import type { Focus, ParameterFault } from '@mediabucket/client'
 import { maxIds } from '@mediabucket/client/rules'
 import {
   acceptedBy,
@@ -15,7 +15,7 @@ import { confirm } from './questions.ts'
 import { formatCount, formatSize, printableText, table } from './terminal.ts'
 
 export const edit = clientCommand({
-  help: `Usage: mediabucket edit ID|URL|PATH [--filename NAME] [--alt-text TEXT] [--caption TEXT] [--label KEY=VALUE …] [--unlabel KEY …]
+  help: `Usage: mediabucket edit ID|URL|PATH [--filename NAME] [--alt-text TEXT] [--caption TEXT] [--label KEY=VALUE …] [--unlabel KEY …] [--focus X,Y]
 
 Changes the given texts and labels of the item and no others. An empty text removes the text. A path such as album/a.jpg is that
 of the newest item that has it; ./a.jpg is one without a folder. A file that was uploaded singly has no path.
@@ -26,7 +26,8 @@ Options:
   --caption TEXT   A text to show with the item.
   --label KEY=VALUE
                    A label to set. It can be given several times.
-  --unlabel KEY    A label to remove. It can be given several times.`,
+  --unlabel KEY    A label to remove. It can be given several times.
+  --focus X,Y      The point of the picture that sizes keep that cut, from 0 to 1 of its width and its height, such as 0.3,0.5; or none.`,
 
   read(args) {
     const text = { type: 'string' } as const
@@ -34,14 +35,14 @@ Options:
       args: [...args],
       allowPositionals: true,
       options: {
-        ...{ filename: text, 'alt-text': text, caption: text },
+        ...{ filename: text, 'alt-text': text, caption: text, focus: text },
         ...{ label: { ...text, multiple: true }, unlabel: { ...text, multiple: true } },
       },
     })
     const [reference, ...others] = positionals
     if (reference === undefined || others.length > 0)
       throw new UsageError('edit takes one ID, URL or path of an item. See: mediabucket ls')
-    const { label = [], unlabel = [], ...texts } = values
+    const { label = [], unlabel = [], focus, ...texts } = values
     const removed = unlabel.map((key): [string, null] => [readLabelKey('--unlabel', key), null])
     const labels = [...removed, ...readLabels(label)]
     const changes = {
@@ -49,10 +50,11 @@ Options:
         Object.entries(texts).map(([name, value]) => [name.replace('-', '_'), value === '' ? null : value]),
       ),
       ...(labels.length === 0 ? {} : { labels: Object.fromEntries(labels) }),
+      ...(focus === undefined ? {} : { focus: readFocus(focus) }),
     }
     if (Object.keys(changes).length === 0)
       throw new UsageError(
-        'edit takes --filename, --alt-text, --caption, --label or --unlabel. See: mediabucket edit --help',
+        'edit takes --filename, --alt-text, --caption, --label, --unlabel or --focus. See: mediabucket edit --help',
       )
     return { given: reference, reference: readItem(reference, itemReference), changes }
   },
@@ -65,6 +67,19 @@ Options:
     report(`Edited ${given}`)
   },
 })
+
+/** Throws UsageError. */
+function readFocus(text: string): Focus | null {
+  if (text === 'none' || text === '') return null
+  const [x, y] = text.split(',').map((share) => (/^ *\d*\.?\d+ *$/.test(share) ? Number(share) : Number.NaN))
+  const isShare = (share: number | undefined): share is number =>
+    share !== undefined && share >= 0 && share <= 1
+  if (!isShare(x) || !isShare(y) || text.split(',').length > 2)
+    throw new UsageError(
+      `--focus takes two numbers from 0 to 1 with a comma, such as 0.3,0.5, or none, not "${text}"`,
+    )
+  return { x, y }
+}
 
 /** The error of texts that the service refuses, in terms of the options; null for any other error. */
 function explainTexts(error: unknown, members: readonly string[]): UsageError | null {

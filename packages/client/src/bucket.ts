@@ -12,6 +12,7 @@ import {
   orNull,
   parse,
   text,
+  textOrNull,
 } from './shape.ts'
 import type { Endpoints } from './urls.ts'
 import { type Usage, usageShape } from './usage.ts'
@@ -42,6 +43,12 @@ export interface Bucket {
   readonly signed_pages?: boolean | undefined
   /** Whether everybody may read objects that are public-read, by their keys. Earlier versions of the service do not send it. */
   readonly public_keys?: boolean | undefined
+  /** The bucket's own sizes of variants, such as `card=640x360:cover`; null for those of the service. Earlier versions of the service do not send these members. */
+  readonly variants?: readonly string[] | null | undefined
+  /** The names of the sizes that everybody may read although the bucket is private; null for none. */
+  readonly public_variants?: readonly string[] | null | undefined
+  /** What sizes that cut keep of pictures without a focus; null for the setting of the service. */
+  readonly crop?: string | null | undefined
   /** Whether metadata is removed from pictures and videos when they are stored. */
   readonly remove_metadata?: boolean | undefined
   /** Whether media objects have the time at which a picture or a video was taken. */
@@ -68,6 +75,9 @@ export const bucketMembers = {
   private: optional(flag),
   signed_pages: optional(flag),
   public_keys: optional(flag),
+  variants: optional(orNull(arrayOf(text))),
+  public_variants: optional(orNull(arrayOf(text))),
+  crop: optional(textOrNull),
   remove_metadata: optional(flag),
   keep_taken_at: optional(flag),
   item_days: optional(countOrNull),

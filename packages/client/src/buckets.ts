@@ -35,6 +35,12 @@ export interface BucketSettings {
   readonly private?: boolean | undefined
   readonly signed_pages?: boolean | undefined
   readonly public_keys?: boolean | undefined
+  /** Up to 20 sizes of variants, such as `card=640x360:cover:jpeg:q80`; null for those of the service. */
+  readonly variants?: readonly string[] | null | undefined
+  /** The names of the sizes that everybody may read although the bucket is private; null for none. */
+  readonly public_variants?: readonly string[] | null | undefined
+  /** What sizes that cut keep of pictures without a focus; null for the setting of the service. */
+  readonly crop?: 'center' | 'attention' | null | undefined
   readonly remove_metadata?: boolean | undefined
   readonly keep_taken_at?: boolean | undefined
 }

@@ -36,6 +36,7 @@ export type { Link, LinkOptions, Links } from './links.ts'
 export type {
   DeletedItems,
   DescribeOptions,
+  Focus,
   LabelledItems,
   Media,
   MediaChanges,

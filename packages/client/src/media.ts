@@ -8,6 +8,7 @@ import {
   type Check,
   count,
   countOrNull,
+  number,
   numberOrNull,
   objectOf,
   optional,
@@ -37,6 +38,12 @@ export interface VariantSizes {
   readonly thumb: Dimensions
   readonly medium: Dimensions
   readonly [name: string]: Dimensions
+}
+
+/** A point of a picture as it is displayed, from 0 to 1 of its width and its height. */
+export interface Focus {
+  readonly x: number
+  readonly y: number
 }
 
 /** One item, as on the wire. */
@@ -70,6 +77,8 @@ export interface Media {
   readonly taken_at?: string | null | undefined
   /** The path of the file within the folder that was uploaded; null for other files. Earlier versions of the service do not send it. */
   readonly path?: string | null | undefined
+  /** The point of the picture that sizes keep that cut; null for none. Earlier versions of the service do not send it. */
+  readonly focus?: Focus | null | undefined
   /** A placeholder of the picture (ThumbHash) in Base64; null if there is none yet. Earlier versions of the service do not send it. */
   readonly thumbhash?: string | null | undefined
   /** Of a video, in seconds; null if unknown. Earlier versions of the service do not send it. */
@@ -97,6 +106,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   caption: optional(textOrNull),
   labels: optional(recordOf(text)),
   path: optional(textOrNull),
+  focus: optional(orNull(objectOf<Focus>({ x: number, y: number }))),
   taken_at: optional(textOrNull),
   thumbhash: optional(textOrNull),
   duration: optional(numberOrNull),
@@ -141,13 +151,15 @@ export async function describeTagged(
 export const describeMedia = async (...call: Parameters<typeof describeTagged>): Promise<Media> =>
   (await describeTagged(...call)).media
 
-/** Changes of an item. Members that are left out stay as they are, null removes a text. */
+/** Changes of an item. Members that are left out stay as they are, null removes a text or the focus. */
 export interface MediaChanges {
   readonly filename?: string | null | undefined
   readonly alt_text?: string | null | undefined
   readonly caption?: string | null | undefined
   /** Labels to set, and with null those to remove. Others stay as they are. */
   readonly labels?: Readonly<Record<string, string | null>> | undefined
+  /** The point of the picture that sizes keep that cut. */
+  readonly focus?: Focus | null | undefined
 }
 
 export interface UpdateOptions extends CallOptions {

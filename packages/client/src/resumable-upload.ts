@@ -1,6 +1,6 @@
 import { ShapeError } from './errors.ts'
 import type { Labels } from './labels.ts'
-import { describeMedia, type Media } from './media.ts'
+import { describeMedia, type Focus, type Media } from './media.ts'
 import type { ResumeStore } from './resume-store.ts'
 import { delayAfter, pause } from './retry.ts'
 import type { SendSettings } from './send.ts'
@@ -27,6 +27,7 @@ export interface ChunkedUpload {
   readonly beforeLastChunk: (() => Promise<void>) | undefined
   readonly expiresAt: Date | undefined
   readonly labels: Labels | undefined
+  readonly focus: Focus | undefined
   readonly firstChunkSize: number | undefined
   /** Null if an upload that fails will not be resumed. */
   readonly resumeEntry: ResumeEntry | null
@@ -41,13 +42,14 @@ export async function uploadInChunks(
   endpoints: Endpoints,
   file: ChunkedUpload,
 ): Promise<Media | null> {
-  const { blob, name, type, onProgress, signal, expiresAt, labels, resumeEntry } = file
+  const { blob, name, type, onProgress, signal, expiresAt, labels, focus, resumeEntry } = file
   const requests = tusRequests(settings, endpoints.resumableUploads, signal)
   const metadata = Object.entries({
     filename: name,
     filetype: type,
     expires_at: expiresAt?.toISOString() ?? null,
     labels: labels === undefined ? null : JSON.stringify(labels),
+    focus: focus === undefined ? null : JSON.stringify(focus),
   })
     .flatMap(([key, value]) => (value === null ? [] : [`${key} ${base64(value)}`]))
     .join(',')

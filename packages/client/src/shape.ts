@@ -38,6 +38,8 @@ export const countOrNull = check<number | null>(
   (value) => value === null || isCount(value, 0),
 )
 
+const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
+export const number = check<number>('a number', isNumber)
 export const numberOrNull = check<number | null>(
   'a number or null',
   (value) => value === null || Number.isFinite(value),

@@ -1,7 +1,7 @@
 import type { CallOptions } from './client-options.ts'
 import { sendJson } from './json.ts'
 import { type Labels, labelsHeader } from './labels.ts'
-import { type Media, readManyMedia, readMedia } from './media.ts'
+import { type Focus, type Media, readManyMedia, readMedia } from './media.ts'
 import { createResumeEntry, uploadInChunks } from './resumable-upload.ts'
 import type { ResumeStore } from './resume-store.ts'
 import type { SendSettings } from './send.ts'
@@ -26,6 +26,8 @@ export interface UploadOptions extends CallOptions {
   readonly expiresAt?: Date | undefined
   /** The labels of the item. Default: none. */
   readonly labels?: Labels | undefined
+  /** The point of a picture that sizes keep that cut. Default: none. */
+  readonly focus?: Focus | undefined
   /** Called while bytes are sent: for each slice of 64 KiB in Node.js, for each progress event in browsers. */
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
   /**
@@ -109,6 +111,7 @@ async function uploadResumable(
       beforeLastChunk,
       expiresAt: options.expiresAt,
       labels: options.labels,
+      focus: options.focus,
       firstChunkSize: options.firstChunkSize,
       resumeEntry,
     })
@@ -120,7 +123,7 @@ async function uploadResumable(
 async function uploadInOneRequest(
   { settings, endpoints }: UploadParts,
   content: UploadContent,
-  { filename, contentType, expiresAt, labels, onProgress, signal, idempotencyKey }: UploadOptions,
+  { filename, contentType, expiresAt, labels, focus, onProgress, signal, idempotencyKey }: UploadOptions,
 ): Promise<Media> {
   const name = filename ?? content.name
   const type = contentType ?? content.type
@@ -131,6 +134,7 @@ async function uploadInOneRequest(
     ...(name === null ? {} : { 'content-disposition': contentDisposition(name) }),
     ...(expiresAt && { 'mediabucket-expires-at': expiresAt.toISOString() }),
     ...labelsHeader(labels),
+    ...(focus && { 'mediabucket-focus': JSON.stringify(focus) }),
     // One key for all attempts of this upload, so that the service recognizes a retry.
     ...(key === null ? {} : { 'idempotency-key': key }),
   }

@@ -4,6 +4,7 @@ import type {
   AnswerError,
   Client,
   ClientOptions,
+  Focus,
   Media,
   Page,
   PageLink,
@@ -56,6 +57,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly caption?: string | null | undefined
     readonly labels?: Readonly<Record<string, string>> | undefined
     readonly path?: string | null | undefined
+    readonly focus?: Focus | null | undefined
     readonly taken_at?: string | null | undefined
     readonly thumbhash?: string | null | undefined
     readonly duration?: number | null | undefined

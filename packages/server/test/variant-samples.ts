@@ -1,4 +1,5 @@
-import { builtInSizes, createVariantList, type Variant } from '../src/core/variants.ts'
+import { builtInSizes } from '../src/core/variant-sizes.ts'
+import { createVariantList, type Variant } from '../src/core/variants.ts'
 
 export const variantList = createVariantList(builtInSizes)
 

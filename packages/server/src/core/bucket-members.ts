@@ -1,8 +1,10 @@
-import type { BucketSettings } from './bucket-settings.ts'
+import { type BucketSettings, publicNamesOf, sizeEntriesOf } from './bucket-settings.ts'
 import type { ParameterFault } from './faults.ts'
 import type { JsonObject } from './json.ts'
 import { type Amount, isTypes, storedTypesOf, typesRule } from './quotas.ts'
 import { maxDays } from './times.ts'
+import { maxSizes, sizesRule } from './variant-sizes.ts'
+import { type Crop, isCrop } from './variants.ts'
 
 /** The members of JSON objects with the settings of a bucket (docs/interface.md BK4). */
 export const settingNames = [
@@ -16,6 +18,9 @@ export const settingNames = [
     'private',
     'signed_pages',
     'public_keys',
+    'variants',
+    'public_variants',
+    'crop',
   ] as const),
   ...(['remove_metadata', 'keep_taken_at'] as const),
 ] as const
@@ -40,6 +45,9 @@ const settingMembers = (settings: BucketSettings) => ({
   private: settings.isPrivate,
   signed_pages: settings.signedPages,
   public_keys: settings.publicKeys,
+  variants: settings.variants,
+  public_variants: settings.publicVariants,
+  crop: settings.crop,
   remove_metadata: settings.removesMetadata !== false,
   keep_taken_at: settings.removesMetadata !== true,
   item_days: settings.itemDays,
@@ -57,6 +65,9 @@ export function givenSettingMembers(settings: Partial<BucketSettings>) {
     private: settings.isPrivate,
     signed_pages: settings.signedPages,
     public_keys: settings.publicKeys,
+    variants: settings.variants,
+    public_variants: settings.publicVariants,
+    crop: settings.crop,
     remove_metadata: removesMetadata === undefined ? undefined : removesMetadata !== false,
     keep_taken_at: removesMetadata === undefined ? undefined : removesMetadata !== true,
     item_days: settings.itemDays,
@@ -99,6 +110,14 @@ export function readSettingMembers(object: JsonObject, faults: ParameterFault[])
     ...typesRule,
     detail: `${typesRule.detail} Null for all types.`,
   })
+  const variants = member('variants', isSizesOrNull, {
+    detail: `A list of ${sizesRule}. Null for the sizes of the service.`,
+    ...{ minimum: 1, maximum: maxSizes, unit: 'entries' },
+  })
+  const publicVariants = member('public_variants', isNamesOrNull, {
+    detail: `A list of up to ${maxSizes} names of sizes, or null for none.`,
+    ...{ maximum: maxSizes, unit: 'entries' },
+  })
   const trashDays = member('trash_days', isTrashDays, {
     detail: `A whole number from 0 to ${maxDays}, or null, for no trash.`,
     ...{ minimum: 0, maximum: maxDays, unit: 'days' },
@@ -119,6 +138,12 @@ export function readSettingMembers(object: JsonObject, faults: ParameterFault[])
     isPrivate: flag('private'),
     signedPages: flag('signed_pages'),
     publicKeys: flag('public_keys'),
+    variants: variants && sizeEntriesOf(variants),
+    publicVariants: publicVariants && publicNamesOf(publicVariants),
+    crop: member('crop', isCropOrNull, {
+      detail: 'center, attention, or null for the setting of the service.',
+      accepted: ['center', 'attention'],
+    }),
     removesMetadata: removalOf(flag('remove_metadata'), flag('keep_taken_at'), faults),
   }
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
@@ -146,6 +171,14 @@ const isLimit = (value: unknown): value is number | null =>
 const isFileSize = (value: unknown): value is number | null =>
   value === null || isWhole(value, 1, Number.MAX_SAFE_INTEGER)
 const isTypesOrNull = (value: unknown): value is readonly string[] | null => value === null || isTypes(value)
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((entry) => typeof entry === 'string')
+const isSizesOrNull = (value: unknown): value is readonly string[] | null =>
+  value === null || (isTexts(value) && sizeEntriesOf(value) !== undefined)
+const isNamesOrNull = (value: unknown): value is readonly string[] | null =>
+  value === null || (isTexts(value) && publicNamesOf(value) !== undefined)
+const isCropOrNull = (value: unknown): value is Crop | null =>
+  value === null || (typeof value === 'string' && isCrop(value))
 const isTrashDays = (value: unknown): value is number | null => value === null || isWhole(value, 0, maxDays)
 const isItemDays = (value: unknown): value is number | null => value === null || isWhole(value, 1, maxDays)
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean'

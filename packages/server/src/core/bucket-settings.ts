@@ -2,6 +2,8 @@ import { hash } from 'node:crypto'
 import { Fault } from './faults.ts'
 import { isTypes, maxTypes, parseSize, type Quota, storedTypesOf } from './quotas.ts'
 import { maxDays } from './times.ts'
+import { formatSize, isSizeName, maxSizes, parseSizeEntries, sizesRule } from './variant-sizes.ts'
+import { type Crop, isCrop } from './variants.ts'
 
 /** The settings of a bucket. */
 export interface BucketSettings extends Quota {
@@ -17,6 +19,12 @@ export interface BucketSettings extends Quota {
   readonly signedPages: boolean
   /** Whether everybody may read objects that are public-read, by their keys. */
   readonly publicKeys: boolean
+  /** The entries of its own list of sizes (core/variant-sizes.ts); null for that of the service. */
+  readonly variants: readonly string[] | null
+  /** The names of the sizes that everybody may read although the bucket is private; null for none. */
+  readonly publicVariants: readonly string[] | null
+  /** What `cover` sizes keep of pictures without a focus; null for the setting of the service. */
+  readonly crop: Crop | null
   readonly removesMetadata: MetadataRemoval
   /** The lifetime of new items in days; null if they do not expire. */
   readonly itemDays: number | null
@@ -37,6 +45,7 @@ export const settingsTag = (bucketId: number, settings: BucketSettings): string 
       ...[settings.maxItems, settings.maxBytes, settings.trashDays, settings.isPrivate],
       ...[settings.signedPages, settings.removesMetadata, settings.itemDays],
       ...[settings.maxFileSize, settings.types, settings.publicKeys],
+      ...[settings.variants, settings.publicVariants, settings.crop],
     ]),
     'base64url',
   )
@@ -89,6 +98,29 @@ const parseTypes = (text: string): readonly string[] | null | undefined => {
   return isTypes(types) ? storedTypesOf(types) : undefined
 }
 
+const parseNames = (text: string): readonly string[] => text.split(/[\s,]+/).filter((name) => name !== '')
+
+/** The entries of a list of sizes in one spelling; undefined if they are not such a list. */
+export const sizeEntriesOf = (entries: readonly string[]): readonly string[] | undefined =>
+  entries.length === 0 ? undefined : parseSizeEntries(entries)?.map(formatSize)
+
+/** Each name once, null for none; undefined if one cannot be the name of a size. */
+export const publicNamesOf = (names: readonly string[]): readonly string[] | null | undefined =>
+  names.length > maxSizes || !names.every(isSizeName)
+    ? undefined
+    : names.length === 0
+      ? null
+      : [...new Set(names)]
+
+const parseSizes = (text: string): readonly string[] | null | undefined =>
+  text === 'none' ? null : sizeEntriesOf(parseNames(text))
+
+const parsePublicNames = (text: string): readonly string[] | null | undefined =>
+  text === 'none' ? null : (publicNamesOf(parseNames(text)) ?? undefined)
+
+const parseCrop = (text: string): Crop | null | undefined =>
+  text === 'none' ? null : isCrop(text) ? text : undefined
+
 const parseSwitch = (text: string): boolean | undefined =>
   text === 'on' ? true : text === 'off' ? false : undefined
 
@@ -124,6 +156,15 @@ export const bucketOptions = {
   private: option('on or off', parseSwitch, (isPrivate) => ({ isPrivate })),
   'signed-pages': option('on or off', parseSwitch, (signedPages) => ({ signedPages })),
   'public-keys': option('on or off', parseSwitch, (publicKeys) => ({ publicKeys })),
+  variants: option(`${sizesRule}; separated by spaces or commas; or none`, parseSizes, (variants) => ({
+    variants,
+  })),
+  'public-variants': option(
+    `1 to ${maxSizes} names of sizes, separated by spaces or commas, or none`,
+    parsePublicNames,
+    (publicVariants) => ({ publicVariants }),
+  ),
+  crop: option('center, attention or none', parseCrop, (crop) => ({ crop })),
   'remove-metadata': option('on, off or except-taken', parseRemoval, (removesMetadata) => ({
     removesMetadata,
   })),
@@ -135,12 +176,12 @@ const isOptionName = (name: string): name is BucketOptionName => Object.hasOwn(b
 
 /** Reads options such as `max-bytes=1GB, private=on`. Undefined if one of them is not valid, or occurs twice. */
 export function parseBucketOptions(text: string): Partial<BucketSettings> | undefined {
-  const parts = text === '' ? [] : text.split(',').map((part) => part.trim().split('='))
+  const parts = text === '' ? [] : text.split(',').map((part) => part.trim().split(/=(.*)/s))
   const names = new Set<string>()
   let settings: Partial<BucketSettings> = {}
-  for (const [name = '', value = '', ...more] of parts) {
+  for (const [name = '', value = ''] of parts) {
     const read = isOptionName(name) && !names.has(name) ? bucketOptions[name].read(value) : undefined
-    if (read === undefined || more.length > 0) return undefined
+    if (read === undefined) return undefined
     names.add(name)
     settings = { ...settings, ...read }
   }

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { PictureTool, VariantSize } from './variants.ts'
+import type { VariantSize } from './variant-sizes.ts'
+import type { PictureTool } from './variants.ts'
 
 /** The settings that a URL depends on. `baseUrl` has no trailing slash. */
 export interface UrlSettings {
@@ -9,6 +10,8 @@ export interface UrlSettings {
   readonly mediaBaseUrl?: string
   /** The sizes of variants; the built-in ones if absent. */
   readonly variants?: readonly VariantSize[]
+  /** Of a private bucket: the names of the sizes that everybody may read; none if absent. */
+  readonly publicVariants?: ReadonlySet<string>
   /** The programs that make pictures of further types; none if absent. */
   readonly tools?: ReadonlySet<PictureTool>
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { builtInSizes, createVariantList, isVariantKey, parseVariantSizes } from './variants.ts'
+import { builtInSizes, parseVariantSizes } from './variant-sizes.ts'
+import { createVariantList, isVariantKey } from './variants.ts'
 
 const [thumb, medium] = builtInSizes
 

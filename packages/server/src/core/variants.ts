@@ -1,125 +1,161 @@
 import { createHash } from 'node:crypto'
 import { Fault } from './faults.ts'
 import { createParameterReader, integerFrom } from './queries.ts'
-
-/** A size of variants. A variant is never larger than its picture. */
-export interface VariantSize {
-  readonly name: string
-  /** Pixels. */
-  readonly width: number
-  readonly height: number
-  /** `contain`: the whole picture fits into the size. `cover`: the picture fills the size, and what does not fit is cut off. */
-  readonly fit: 'contain' | 'cover'
-}
-
-export type VariantFormat = 'webp' | 'avif'
+import { builtInSizes, type NegotiatedFormat, type VariantFormat, type VariantSize } from './variant-sizes.ts'
 
 declare const brand: unique symbol
-/** Identifies a size, a format and a rendering; safe in a file name and an entity tag. */
+/** Identifies a size, a format, a crop and a rendering; safe in a file name and an entity tag. */
 export type VariantKey = string & { readonly [brand]: 'VariantKey' }
 
-/** A size in one format. */
+/** What `cover` sizes keep of a picture without a focus: its middle, or the part that attracts the eye. */
+export type Crop = 'center' | 'attention'
+export const isCrop = (text: string): text is Crop => text === 'center' || text === 'attention'
+
+/** A size in one format, of the pictures with one focus. */
 export interface Variant extends VariantSize {
   readonly format: VariantFormat
   readonly key: VariantKey
+  /** Of a `cover` size: as the items store it (focus.ts), or where it is without one. */
+  readonly crop: Crop | number
+  /** Whether the request chooses the format. */
+  readonly isNegotiated: boolean
 }
 
 /** Part of the keys of variants. Increment it when the rendering changes. */
 const rendering = 2
 
-/** These sizes always exist, because clients depend on their names. */
-export const builtInSizes: readonly VariantSize[] = [
-  { name: 'thumb', width: 400, height: 400, fit: 'contain' },
-  { name: 'medium', width: 1600, height: 1600, fit: 'contain' },
-]
-
 /** The key depends on the size, not on its name, so that a size that the operator changes gets variants of its own. */
-function keyOf({ width, height, fit }: VariantSize, format: VariantFormat): VariantKey {
+function keyOf(size: VariantSize, format: VariantFormat, crop: Crop | number): VariantKey {
+  const { width, height, fit, quality, isAnimated } = size
   const isSame = (known: VariantSize) => known.width === width && known.height === height && known.fit === fit
-  // The sizes that every service has are stored under their names.
-  const size = builtInSizes.find(isSame)?.name ?? `${fit}-${width}x${height}`
-  return `${size}-${rendering}${format === 'webp' ? '' : `-${format}`}` as VariantKey
+  return [
+    // The sizes that every service has are stored under their names.
+    builtInSizes.find(isSame)?.name ?? `${fit}-${width}x${height}`,
+    `${rendering}`,
+    ...(format === 'webp' ? [] : [format]),
+    ...(quality === undefined ? [] : [`q${quality}`]),
+    ...(isAnimated ? ['animated'] : []),
+    ...(fit === 'contain' || crop === 'center' ? [] : [typeof crop === 'number' ? `f${crop}` : crop]),
+  ].join('-') as VariantKey
 }
 
 /** The key under which a failed render of an item is stored, beside its variants. A renderer has a text that names its version. */
 export const failureKeyOf = (renderer: string): VariantKey =>
   `failed-${createHash('sha256').update(renderer).digest('hex').slice(0, 16)}` as VariantKey
 
+export const isFailureKey = (key: VariantKey): boolean => key.startsWith('failed-')
+
 /** Whether a text has the form of a key: of this version, an earlier one, or a size that no longer exists, or of a failed render. */
-export const isVariantKey = (text: string): text is VariantKey => /^[a-z][a-z0-9-]{0,40}$/.test(text)
+export const isVariantKey = (text: string): text is VariantKey => /^[a-z][a-z0-9-]{0,60}$/.test(text)
 
-/** Pixels. */
-interface Dimensions {
-  readonly width: number
-  readonly height: number
-}
+/** What a request for bytes selects: a width, or the name of a size as it was sent, which is undefined for the bytes of the item. */
+export type VariantSelection = { readonly width: number } | { readonly name: unknown }
 
-/** The dimensions of the variant of this size of a picture, as the picture is displayed. */
-export function variantDimensions(
-  { width, height, fit }: Omit<VariantSize, 'name'>,
-  picture: Dimensions,
-): Dimensions {
-  const scales = [width / picture.width, height / picture.height]
-  const scale = Math.min(1, fit === 'contain' ? Math.min(...scales) : Math.max(...scales))
-  const scaled = (side: number) => Math.max(1, Math.round(side * scale))
-  return { width: Math.min(width, scaled(picture.width)), height: Math.min(height, scaled(picture.height)) }
-}
-
-/** The sizes of a service, in both formats. */
+/** What variants a bucket has. */
 export interface VariantList {
+  readonly sizes: readonly VariantSize[]
   readonly names: readonly string[]
-  readonly keys: readonly VariantKey[]
-  /** Undefined if there is no size with this name. */
-  find(name: string, format: VariantFormat): Variant | undefined
+  /** Undefined if there is no size with this name. `focus` is that of the item, as it is stored. */
+  find(name: string, format: NegotiatedFormat, focus?: number | null): Variant | undefined
   /** Null if no variant is requested. Throws Fault `variant-unknown` (docs/interface.md V1). */
-  parse(name: unknown, format: VariantFormat): Variant | null
-  /**
-   * The name of the requested size, as it was sent, or of the one that a width selects; undefined if none is requested. Throws Fault `parameter-malformed`
-   * (docs/interface.md V18).
-   */
-  nameIn(query: Readonly<Record<string, unknown>>): unknown
+  parse(selection: VariantSelection, format: NegotiatedFormat, focus?: number | null): Variant | null
+  /** The name of the selected size, as it was sent, or of the one that a width selects; undefined if none is selected (docs/interface.md V18). */
+  nameOf(selection: VariantSelection): unknown
+  /** Whether everybody may read the selected variant, although the bucket is private. */
+  isPublic(selection: VariantSelection): boolean
+  /** The keys of all variants of items without a focus. */
+  readonly keys: readonly VariantKey[]
+  /** The keys of all variants of an item with this focus. */
+  keysWith(focus: number | null): readonly VariantKey[]
 }
 
-export function createVariantList(sizes: readonly VariantSize[]): VariantList {
-  const variants = new Map(
-    sizes.map((size) => {
-      const inFormat = (format: VariantFormat): Variant => ({ ...size, format, key: keyOf(size, format) })
-      return [size.name, { webp: inFormat('webp'), avif: inFormat('avif') }]
-    }),
-  )
-  const names = [...variants.keys()]
+interface ListOptions {
+  readonly crop?: Crop
+  readonly publicNames?: ReadonlySet<string>
+}
+
+const noNames: ReadonlySet<string> = new Set()
+
+/** Describes the formats of a size. A focus has an effect on `cover` sizes only. */
+class SizeFormats {
+  readonly #size: VariantSize
+  readonly #withoutFocus: Readonly<Record<NegotiatedFormat, Variant>>
+
+  constructor(size: VariantSize, crop: Crop) {
+    this.#size = size
+    this.#withoutFocus = { webp: this.#describe('webp', crop), avif: this.#describe('avif', crop) }
+  }
+
+  of(format: NegotiatedFormat, focus: number | null): Variant {
+    return focus === null || this.#size.fit === 'contain'
+      ? this.#withoutFocus[format]
+      : this.#describe(format, focus)
+  }
+
+  #describe(negotiated: NegotiatedFormat, crop: Crop | number): Variant {
+    const { format = negotiated } = this.#size
+    const isNegotiated = this.#size.format === undefined
+    return { ...this.#size, format, crop, isNegotiated, key: keyOf(this.#size, format, crop) }
+  }
+}
+
+export function createVariantList(
+  sizes: readonly VariantSize[],
+  { crop = 'center', publicNames = noNames }: ListOptions = {},
+): VariantList {
+  const byName = new Map(sizes.map((size) => [size.name, new SizeFormats(size, crop)]))
+  const names = [...byName.keys()]
   const accepts = `variant accepts one of: ${names.join(', ')}.`
-  const find = (name: string, format: VariantFormat) => variants.get(name)?.[format]
+  const find = (name: string, format: NegotiatedFormat, focus: number | null = null) =>
+    byName.get(name)?.of(format, focus)
   const byWidth = sizes
-    .filter(({ fit }) => fit === 'contain')
+    .filter(({ fit, format }) => fit === 'contain' && format === undefined)
     .toSorted((one, other) => one.width - other.width || one.height - other.height)
 
+  const keysWith = (focus: number | null) => [
+    ...new Set(
+      [...byName.values()].flatMap((size) => [size.of('webp', focus).key, size.of('avif', focus).key]),
+    ),
+  ]
+
+  function nameOf(selection: VariantSelection): unknown {
+    if ('name' in selection) return selection.name
+    return (byWidth.find((size) => size.width >= selection.width) ?? byWidth.at(-1))?.name
+  }
+
   return {
+    sizes,
     names,
-    keys: [...variants.values()].flatMap((formats) => Object.values(formats).map(({ key }) => key)),
     find,
-    parse(name, format) {
-      if (name === undefined) return null
-      const variant = typeof name === 'string' ? find(name, format) : undefined
+    nameOf,
+    parse(selection, format, focus) {
+      const name = nameOf(selection)
+      if (name === undefined && 'name' in selection) return null
+      const variant = typeof name === 'string' ? find(name, format, focus) : undefined
       if (variant) return variant
       throw new Fault('variant-unknown', accepts, {
         parameters: [{ parameter: 'variant', detail: accepts, accepted: names }],
       })
     },
-    nameIn(query) {
-      let width: number | null = null
-      for (const [parameter, value] of Object.entries(query)) {
-        if (!sizeParameters.has(parameter)) continue
-        const isWidth = widthParameters.has(parameter) && width === null && query['variant'] === undefined
-        if (!isWidth || typeof value !== 'string' || !widthShape.test(value))
-          throw foreignSize(parameter, accepts)
-        width = Number(value)
-      }
-      if (width === null) return query['variant']
-      const wanted = width
-      return (byWidth.find((size) => size.width >= wanted) ?? byWidth.at(-1))?.name
+    isPublic(selection) {
+      const name = publicNames.size === 0 ? undefined : nameOf(selection)
+      return typeof name === 'string' && publicNames.has(name) && byName.has(name)
     },
+    keys: keysWith(null),
+    keysWith,
   }
+}
+
+/** Reads what a request selects (docs/interface.md V18). Throws Fault `parameter-malformed`. */
+export function readSelection(query: Readonly<Record<string, unknown>>): VariantSelection {
+  let width: number | null = null
+  for (const [parameter, value] of Object.entries(query)) {
+    if (!sizeParameters.has(parameter)) continue
+    const isWidth = widthParameters.has(parameter) && width === null && query['variant'] === undefined
+    if (!isWidth || typeof value !== 'string' || !widthShape.test(value)) throw foreignSize(parameter)
+    width = Number(value)
+  }
+  return width === null ? { name: query['variant'] } : { width }
 }
 
 /** The names of the width that selects a size. */
@@ -138,10 +174,10 @@ const sizeParameters: ReadonlySet<string> = new Set([
 /** Pixels. */
 const widthShape = /^[1-9]\d{0,4}$/
 
-function foreignSize(parameter: string, accepts: string): Fault {
+function foreignSize(parameter: string): Fault {
   const detail = widthParameters.has(parameter)
     ? `${parameter} is a whole number of pixels from 1 to 99999. It is sent once, and without variant.`
-    : `The service has pictures of listed sizes only. Select one by w, a width in pixels, or by variant: ${accepts}`
+    : 'The service has pictures of listed sizes only. Select one by w, a width in pixels, or by variant, the name of a size.'
   return new Fault('parameter-malformed', detail, { parameters: [{ parameter, detail }] })
 }
 
@@ -187,32 +223,6 @@ export const isPictured = (contentType: string): boolean =>
 export function hasVariants(contentType: string, tools: ReadonlySet<PictureTool>): boolean {
   const tool = toolFor(contentType)
   return tool === null ? isDecoded(contentType) : tools.has(tool)
-}
-
-const [maxSizes, maxSide] = [20, 4096]
-
-const entry = /^([a-z0-9][a-z0-9-]{0,31})(?:=(\d{1,4})(?:x(\d{1,4}))?)?(?::(contain|cover))?$/
-
-/**
- * Reads a list such as `thumb=400, card=640x360:cover, 320`. An entry is a name with a side, a name with a width and a height, or only a
- * side, which is then also the name.
- * The built-in sizes are added if the list does not redefine them. Undefined if the text is not such a list.
- */
-export function parseVariantSizes(text: string): readonly VariantSize[] | undefined {
-  const sizes = new Map(builtInSizes.map((size) => [size.name, size]))
-  const listed = new Set<string>()
-  for (const part of text.split(',').map((part) => part.trim())) {
-    if (part === '') continue
-    const [, name = '', ownWidth, ownHeight, fit] = entry.exec(part) ?? []
-    const width = Number(ownWidth ?? name)
-    const height = Number(ownHeight ?? width)
-    const isSide = (side: number) => side >= 1 && side <= maxSide
-    // NaN for a name without a size.
-    if (!isSide(width) || !isSide(height) || listed.has(name)) return undefined
-    listed.add(name)
-    sizes.set(name, { name, width, height, fit: fit === 'cover' ? 'cover' : 'contain' })
-  }
-  return sizes.size <= maxSizes ? [...sizes.values()] : undefined
 }
 
 /** The programs that make pictures of types that the decoder of the service does not read, and their Debian packages. */

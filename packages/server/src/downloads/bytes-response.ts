@@ -1,15 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { signatureInvalid, type VerifyLink } from '../access/signed-links.ts'
+import type { BucketVariants } from '../core/bucket-pictures.ts'
 import { Fault } from '../core/faults.ts'
 import type { SendFile } from '../core/storage-urls.ts'
 import { essenceOf } from '../core/stored-type.ts'
-import {
-  parseVariantWait,
-  type Variant,
-  type VariantFormat,
-  type VariantList,
-  type VariantWait,
-} from '../core/variants.ts'
+import type { NegotiatedFormat } from '../core/variant-sizes.ts'
+import { parseVariantWait, type Variant, type VariantSelection, type VariantWait } from '../core/variants.ts'
 import type { HttpContext } from '../http/context.ts'
 import {
   checkPreconditions,
@@ -49,8 +45,8 @@ export type HeadOf = (bytes: Uint8Array, filename: string | null, build: () => P
 /** What the responses to plain requests share with others. */
 interface SharedParts {
   readonly headOf: HeadOf
-  readonly variants: Pick<VariantList, 'parse'>
-  readonly formatFor: (accept: string | undefined) => VariantFormat
+  readonly variants: BucketVariants
+  readonly formatFor: (accept: string | undefined) => NegotiatedFormat
   /** Null if downloads are not recorded. */
   readonly recordDownload: DownloadRecorder | null
   readonly prepareBody: BodyPreparer
@@ -66,7 +62,7 @@ export interface BytesRequest extends RequestParts {
   readonly isHead: boolean
   /** An id with or without an extension. */
   readonly name: string
-  readonly variant: unknown
+  readonly selection: VariantSelection
   readonly wait: unknown
   readonly isDownload: boolean
   readonly link: SentLink
@@ -128,16 +124,13 @@ export class BytesResponder {
 
   /** Throws Fault. */
   async respond(sent: BytesRequest): Promise<BytesResponse> {
-    const { variants, formatFor, recordDownload } = this.#shared
-    const { id, isHead, name, link, request, line } = sent
-    if (link === 'malformed') throw signatureInvalid()
-    const variant = variants.parse(sent.variant, formatFor(request.headers.accept))
-    const wait = parseVariantWait(sent.wait)
-    const find = () => this.#operations.findByName(name)
-    const { item, access } = await this.#checkAccess(find, { id, request, line, link })
+    const { recordDownload } = this.#shared
+    const { isHead } = sent
+    const target = await this.#findTarget(sent)
+    const { item, variant, access } = target
     this.#usage.countRequest(item.bucketId, 'download')
     try {
-      const response = await this.#respondWith(sent, { item, variant, wait, access })
+      const response = await this.#respondWith(sent, target)
       if (recordDownload !== null && !isHead && response.status !== 304)
         recordDownload(sent, item, { ...response, variant, access })
       return response
@@ -145,6 +138,33 @@ export class BytesResponder {
       if (!(error instanceof VariantPending)) throw error
       return { status: 202, head: pendingHead, write: null }
     }
+  }
+
+  /** The item and its variant, by the sizes of its bucket. Throws Fault. */
+  async #findTarget({
+    id,
+    request,
+    line,
+    name,
+    link,
+    selection,
+    wait: sentWait,
+  }: BytesRequest): Promise<Target> {
+    const { variants, formatFor } = this.#shared
+    if (link === 'malformed') throw signatureInvalid()
+    const format = formatFor(request.headers.accept)
+    const wait = parseVariantWait(sentWait)
+    const find = () => this.#operations.findByName(name)
+    const isPublic = ({ pictures }: Item) => variants.of(pictures).isPublic(selection)
+    const { item, access } = await this.#checkAccess(find, { id, request, line, link }, isPublic).catch(
+      (error: unknown) => {
+        // Unknown names get the same response for an item that the caller may not read as for no item.
+        if (link === null) variants.service.parse(selection, format)
+        throw error
+      },
+    )
+    const variant = variants.of(item.pictures).parse(selection, format, item.focus)
+    return { item, variant, wait, access }
   }
 
   async #respondWith(request: BytesRequest, target: Target): Promise<BytesResponse> {

@@ -39,7 +39,7 @@ token of the bucket with \`media:read\`, or a signed URL (\`POST /api/media/{id}
 With \`variant\` the response is a smaller picture of the file without metadata: AVIF if \`Accept\` names \`image/avif\`, otherwise WebP. It waits
 until the variant is rendered, or with \`wait\` for that many seconds at most: then the response is 202 without a body. Ask again after
 \`Retry-After\`.`,
-  rules: 'B1 to B12, V1 to V7, V17, V18, H1 to H6',
+  rules: 'B1 to B12, V1 to V7, V17 to V21, H1 to H6',
   needs: readIfPrivate,
   path: BytesParams,
   query: BytesQuery,

@@ -1,12 +1,14 @@
+import { BucketVariants } from '../core/bucket-pictures.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import { allVariants } from '../core/item-urls.ts'
 import { TickBatch } from '../core/tasks.ts'
+import type { NegotiatedFormat } from '../core/variant-sizes.ts'
 import {
-  createVariantList,
   isVariantWait,
+  readSelection,
   type Variant,
-  type VariantFormat,
   type VariantList,
+  type VariantSelection,
 } from '../core/variants.ts'
 import type { HttpContext } from '../http/context.ts'
 import { corsHead } from '../http/cors.ts'
@@ -15,6 +17,7 @@ import { createWholeWriter, endWithShared } from '../http/response-writers.ts'
 import { type Exchange, type Route, route } from '../http/route.ts'
 import type { OpenVariant } from '../pictures/rendered-variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { Servability } from '../storage/catalog/records.ts'
 import { closeWhenSent, createBodyPreparer, wholeLength } from './bytes-body.ts'
 import type { CachedBytes, CachedBytesOperations } from './bytes-cache.ts'
 import {
@@ -38,13 +41,13 @@ export function bytesRoutes(
   downloadLog: DownloadLog | null,
 ): readonly Route[] {
   const { catalog, settings, addresses, corsHeaders, metrics, log, usage } = http
-  const variants = createVariantList(settings.variants)
+  const variants = new BucketVariants(settings)
   const formatFor = createFormatChoice()
   const { servability } = catalog
   const cached = createCachedResponses({
     cachedBytes: operations.cachedBytes,
     servability,
-    variants,
+    variants: variants.service,
     formatFor,
   })
   const openCached = batchCached(cached)
@@ -89,9 +92,9 @@ export function bytesRoutes(
     const isDownload = query['download'] !== undefined
     const link = linkOf(request.url ?? '', name)
     const choosesSize = link === null || (link !== 'malformed' && link.variant === allVariants)
-    const variant = choosesSize ? variants.nameIn(query) : query['variant']
+    const selection = choosesSize ? readSelection(query) : { name: query['variant'] }
     const isHead = request.method === 'HEAD'
-    const sent = { id, request, line, isHead, name, variant, wait, isDownload, link }
+    const sent = { id, request, line, isHead, name, selection, wait, isDownload, link }
     const found = isPlain(sent) ? await openCached(sent) : null
     if (found !== null) {
       sendCached(exchange, found)
@@ -132,10 +135,14 @@ interface WaitingRequest {
  * read their rows in one transaction, after the last of them has arrived: each response is correct for the time of its request.
  */
 function batchCached(cached: CachedResponses): (sent: BytesRequest) => Promise<CachedResponse | null> {
+  /** The variants of a styled item are those of its bucket and its focus, not those of the service. */
+  const isSendable = ({ variant }: CachedResponse, state: Servability | undefined) =>
+    state === 'servable' || (state === 'styled' && variant === null)
+
   async function openAll(requests: readonly WaitingRequest[]): Promise<void> {
     const found: { readonly response: CachedResponse; readonly resolve: WaitingRequest['resolve'] }[] = []
     for (const { sent, resolve } of requests) {
-      const response = cached.open(sent.name, sent.variant, sent.request.headers.accept)
+      const response = cached.open(sent.name, sent.selection, sent.request.headers.accept)
       if (response === null) resolve(null)
       else found.push({ response, resolve })
     }
@@ -144,7 +151,7 @@ function batchCached(cached: CachedResponses): (sent: BytesRequest) => Promise<C
     const states = await cached.servability(found.map(({ response }) => response.id)).catch(() => null)
     for (const [index, { response, resolve }] of found.entries()) {
       const state = states?.[index]
-      if (state === 'servable') {
+      if (isSendable(response, state)) {
         resolve(response)
         continue
       }
@@ -176,10 +183,10 @@ interface CachedResponse {
 /** The responses to plain requests for cached bytes: building their headers costs more than everything else. */
 export interface CachedResponses {
   /**
-   * `name` is an id with or without an extension, `variantName` is as sent. Null if the bytes or their headers are not in memory, or if
-   * there is no such variant or extension. `accept` chooses the format of a variant.
+   * `name` is an id with or without an extension. Null if the bytes or their headers are not in memory, or if
+   * the service has no such variant, or the item another extension. `accept` chooses the format of a variant.
    */
-  open(name: string, variantName: unknown, accept?: string): CachedResponse | null
+  open(name: string, selection: VariantSelection, accept?: string): CachedResponse | null
   /** For each id, whether its cached response can be sent now: the response to a later request needs another call. */
   readonly servability: Catalog['servability']
   /** Counts a request to which a cached response is sent. */
@@ -192,15 +199,16 @@ export interface CachedResponses {
 export function createCachedResponses(parts: {
   readonly cachedBytes: CachedBytes
   readonly servability: Catalog['servability']
-  readonly variants: Pick<VariantList, 'find'>
-  readonly formatFor: (accept: string | undefined) => VariantFormat
+  readonly variants: Pick<VariantList, 'find' | 'nameOf'>
+  readonly formatFor: (accept: string | undefined) => NegotiatedFormat
 }): CachedResponses {
   const { cachedBytes, servability, variants, formatFor } = parts
   /** For as long as the bytes are in memory. */
   const heads = new WeakMap<Uint8Array, PreparedHead>()
 
   return {
-    open(name, variantName, accept) {
+    open(name, selection, accept) {
+      const variantName = variants.nameOf(selection)
       const dot = name.indexOf('.')
       const id = dot < 0 ? name : name.slice(0, dot)
       const variant =

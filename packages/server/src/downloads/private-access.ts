@@ -29,11 +29,13 @@ export function linkOf(url: string, name: string): SentLink {
 export type AccessCheck = (
   find: () => Promise<Item | null>,
   exchange: RequestParts & { readonly link: SignedUrl | null },
+  /** Whether everybody may read what is requested of an item, although its bucket is private. */
+  isPublic?: (item: Item) => boolean,
 ) => Promise<{ readonly item: Item; readonly access: PrivateAccess | null }>
 
 export const createAccessCheck =
   ({ verifyLink, authorize }: { verifyLink: VerifyLink; authorize: Authorizer }): AccessCheck =>
-  async (find, { id, request, line, link }) => {
+  async (find, { id, request, line, link }, isPublic = () => false) => {
     if (link !== null) {
       // Before the item is looked up: without a valid signature, neither the response nor its time depends on it.
       await verifyLink(link)
@@ -42,7 +44,7 @@ export const createAccessCheck =
       return { item, access: { by: 'link', expires: link.expires, keyId: link.keyId } }
     }
     const item = await find()
-    if (item !== null && !item.isPrivate) return { item, access: null }
+    if (item !== null && (!item.isPrivate || isPublic(item))) return { item, access: null }
     if (request.headers.authorization !== undefined) {
       const { bucketId, actor } = await authorize({ id, request, line }, 'media:read')
       if (item !== null && item.bucketId === bucketId) return { item, access: { by: 'token', actor } }

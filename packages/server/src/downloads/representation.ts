@@ -91,7 +91,7 @@ export function describeRepresentation(parts: {
     const values = [
       ...(hasToken ? ['Authorization', bucketHeader] : []),
       ...(type === 'attachment' ? [vary.attachment] : []),
-      ...(variant === null ? [] : [vary.variant]),
+      ...(variant?.isNegotiated ? [vary.variant] : []),
     ]
     if (values.length === 0) return inlineVary
     return ['vary', (hasToken && vary.inline !== '' ? [vary.inline, ...values] : values).join(', ')]
@@ -102,7 +102,7 @@ export function describeRepresentation(parts: {
     const key = Buffer.from(sha256).toString('base64url')
     const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
     const filename =
-      variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${variant.format}`
+      variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${extensionOf(variant)}`
     const { contentType, disposition, isSandboxed } = deliveryOf(
       variant === null ? item.contentType : `image/${variant.format}`,
     )
@@ -125,6 +125,8 @@ export function describeRepresentation(parts: {
     }
   }
 }
+
+const extensionOf = ({ format }: Variant): string => (format === 'jpeg' ? 'jpg' : format)
 
 /** How bytes of a stored type are sent. */
 export interface Delivery {

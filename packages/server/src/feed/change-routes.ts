@@ -1,4 +1,5 @@
 import type { SignLinks } from '../access/signed-links.ts'
+import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import type { LinkSigner } from '../core/item-urls.ts'
 import { type ListedUrls, parseChangesQuery, readListedUrls, signsUrls } from '../core/queries.ts'
 import { ReadLengths } from '../core/read-lengths.ts'
@@ -11,7 +12,6 @@ import { ChangeList, type ValueOf } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { formatTimestamp, mediaObjectOf } from '../items/item-operations.ts'
 import type { ChangeRows, ItemChange } from '../storage/catalog/feed/feed.ts'
-import type { BucketId } from '../storage/catalog/records.ts'
 import type { Feed } from './change-feed.ts'
 import * as openapi from './change-routes.openapi.ts'
 import { EventStreams, StreamLimits } from './event-streams.ts'
@@ -86,20 +86,16 @@ class ChangeHandler {
     const first = Math.min(limit, this.#reads.next(caller.bucketId))
     const found = await this.#read(exchange, caller, since ?? after, { limit: first, wait })
     const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
-    return await this.#page(caller, found.rows, limit, signer)
+    return await this.#page(found.caller, found.rows, limit, signer)
   }
 
   /** The response with up to `limit` changes, the first ones of which have been read. */
-  async #page(
-    { bucketId, tokenId }: Caller,
-    first: ChangeRows,
-    limit: number,
-    signer: LinkSigner | null,
-  ): Promise<Reply> {
+  async #page(caller: Caller, first: ChangeRows, limit: number, signer: LinkSigner | null): Promise<Reply> {
     const { feed } = this.#operations
+    const { bucketId, tokenId } = caller
     const list = new ListTexts(
       (changes: readonly ItemChange[]) =>
-        itemsText(this.#serialize(changes.map((change) => this.#describe(bucketId, change, signer)))),
+        itemsText(this.#serialize(changes.map((change) => this.#describe(caller, change, signer)))),
       () => this.#http.tickQueue.next(tokenId),
     )
     let rows = first
@@ -180,26 +176,27 @@ class ChangeHandler {
 
   async #eventFormatter(caller: Caller): Promise<(change: ItemChange) => string> {
     const signer = signsUrls(caller, null) ? await this.#operations.signLinks(null) : null
-    const tag = signer?.tag ?? ''
+    const tag = [signer?.tag, caller.isPrivate, caller.pictures].join()
     return (change) => {
       const known = this.#eventTexts.get(change) ?? new Map<string, string>()
       this.#eventTexts.set(change, known)
       const found = known.get(tag)
       if (found !== undefined) return found
-      const object = this.#describe(caller.bucketId, change, signer)
+      const object = this.#describe(caller, change, signer)
       const text = `id: ${object.cursor}\ndata: ${JSON.stringify(object)}\n\n`
       known.set(tag, text)
       return text
     }
   }
 
-  #describe(bucketId: BucketId, change: ItemChange, signer: LinkSigner | null): ChangeObject {
+  #describe(caller: Caller, change: ItemChange, signer: LinkSigner | null): ChangeObject {
+    const urls = urlsOfBucket(this.#http.urls, caller)
     return {
-      cursor: this.#operations.feed.cursors.format(bucketId, change),
+      cursor: this.#operations.feed.cursors.format(caller.bucketId, change),
       type: change.kind,
       item_id: change.itemId,
       changed_at: formatTimestamp(change.time),
-      item: change.item && mediaObjectOf(this.#http.urls, change.item, signer),
+      item: change.item && mediaObjectOf(urls, change.item, signer),
     }
   }
 }

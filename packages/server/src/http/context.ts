@@ -3,7 +3,8 @@ import type { PageSettings } from '../core/page.ts'
 import type { SendFile } from '../core/storage-urls.ts'
 import { TickQueue } from '../core/tasks.ts'
 import type { Scope, ServiceScope } from '../core/token-rules.ts'
-import type { PictureTool, VariantSize } from '../core/variants.ts'
+import type { VariantSize } from '../core/variant-sizes.ts'
+import type { Crop, PictureTool } from '../core/variants.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type {
   AuthorizationVerifier,
@@ -50,6 +51,7 @@ export interface HttpSettings extends PageSettings {
   /** Null if the service sends the bytes of all files itself. */
   readonly sendfile: SendFile | null
   readonly variants: readonly VariantSize[]
+  readonly crop: Crop
   readonly tools: ReadonlySet<PictureTool>
   /** Ranges of addresses that webhooks may call although they are not public. */
   readonly webhookAllow: readonly string[]

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { decodeExtended } from 'content-disposition'
 import { Fault, type FaultCode } from '../core/faults.ts'
 import { METHODS } from '../core/node-http.ts'
-import type { VariantFormat } from '../core/variants.ts'
+import type { NegotiatedFormat } from '../core/variant-sizes.ts'
 
 /** Returns how many times the request has a header. `name` is lower-case. Node drops repeated fields from `request.headers`. */
 export function countHeader(request: IncomingMessage, name: string): number {
@@ -184,12 +184,12 @@ const [maxKnown, maxKnownLength] = [100, 300]
  * Returns a function that chooses the format of a variant by an Accept header: AVIF if the header names it with a weight that is not
  * below that of WebP, otherwise WebP. Clients send few different headers, so it remembers them.
  */
-export function createFormatChoice(): (accept: string | undefined) => VariantFormat {
-  const known = new Map<string, VariantFormat>()
+export function createFormatChoice(): (accept: string | undefined) => NegotiatedFormat {
+  const known = new Map<string, NegotiatedFormat>()
   let last: string | undefined
-  let lastFormat: VariantFormat = 'webp'
+  let lastFormat: NegotiatedFormat = 'webp'
 
-  function formatOf(accept: string): VariantFormat {
+  function formatOf(accept: string): NegotiatedFormat {
     const found = known.get(accept)
     if (found) return found
     const weight = weightOf(accept, 'image/avif')

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { SignLinks } from '../access/signed-links.ts'
+import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import { Fault } from '../core/faults.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import {
@@ -114,7 +115,6 @@ class ItemListHandler {
     const { authorize, tickQueue, urls } = this.#http
     const { headers } = exchange.request
     const grant = await authorize(exchange, 'media:read')
-    const { bucketId } = grant
     const query = parseItemsQuery(exchange.query)
     const listed = readListedUrls(exchange.query)
     if (query.page === undefined && prefersLines(headers.accept))
@@ -125,7 +125,7 @@ class ItemListHandler {
 
     // If a tag has the current state, the list is not read. `*` matches any state, so it is compared with the list below.
     if (ifNoneMatch !== '' && ifNoneMatch !== '*') {
-      const { identity, gzip } = this.#entityTags(bucketId, listState(grant), query, signer)
+      const { identity, gzip } = this.#entityTags(grant, listState(grant), query, signer)
       const tags = acceptsGzip ? [identity, gzip] : [identity]
       const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
       if (matched !== undefined) return this.#notModified(matched)
@@ -135,7 +135,7 @@ class ItemListHandler {
     const { state, text, next } = await this.#read(grant, query, signer, exchange.query)
     const body = Buffer.from(text)
     const isCompressed = acceptsGzip && body.length >= minimumGzipLength
-    const etag = this.#entityTags(bucketId, state, query, signer)[isCompressed ? 'gzip' : 'identity']
+    const etag = this.#entityTags(grant, state, query, signer)[isCompressed ? 'gzip' : 'identity']
     if (matchesWeakly(ifNoneMatch, etag)) return this.#notModified(etag)
     return {
       status: 200,
@@ -157,7 +157,7 @@ class ItemListHandler {
     query: ItemsQuery,
     listed: ListedUrls | null,
   ): Promise<Reply> {
-    const { authorize, urls } = this.#http
+    const { authorize, urls: settings } = this.#http
     const { tokenId, bucketId } = previous
     const stream = await this.#streams.open(exchange.response, {
       tokenId,
@@ -167,6 +167,7 @@ class ItemListHandler {
         // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
         const grant = await authorize(exchange, 'media:read', { isCounted: true, previous })
         const signer = await this.#signerOf(grant, listed)
+        const urls = urlsOfBucket(settings, grant)
         return (item) => `${JSON.stringify(mediaObjectOf(urls, item, signer))}\n`
       },
     })
@@ -175,12 +176,14 @@ class ItemListHandler {
 
   /** The body of a list by cursor, or of a numbered page. */
   async #read(
-    { bucketId, tokenId }: Grant,
+    grant: Grant,
     query: ItemsQuery,
     signer: LinkSigner | null,
     sent: Readonly<Record<string, unknown>>,
   ) {
-    const { tickQueue, urls } = this.#http
+    const { tickQueue } = this.#http
+    const { bucketId, tokenId } = grant
+    const urls = urlsOfBucket(this.#http.urls, grant)
     const { page } = query
     const pause = () => tickQueue.next(tokenId)
     const textOf = (items: readonly ItemDetails[]) =>
@@ -199,8 +202,16 @@ class ItemListHandler {
   }
 
   /** Returns the entity tags of the responses to a query at one state of the bucket (K7). */
-  #entityTags(bucketId: BucketId, state: string, query: ItemsQuery, signer: LinkSigner | null) {
-    const digest = fingerprintOf([formatVersion, this.#http.catalog.epoch, this.#settings, query])
+  #entityTags(grant: Grant, state: string, query: ItemsQuery, signer: LinkSigner | null) {
+    const { bucketId, pictures, isPrivate } = grant
+    const ofBucket = pictures === null ? [] : [pictures, isPrivate]
+    const digest = fingerprintOf([
+      formatVersion,
+      this.#http.catalog.epoch,
+      this.#settings,
+      query,
+      ...ofBucket,
+    ])
     const tag = `${digest}.${bucketId}.${state}${signer === null ? '' : `.${signer.tag}`}`
     return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
   }

@@ -1,10 +1,12 @@
 import { bucketMembers } from '../core/bucket-members.ts'
 import { bucketDeleted, Fault, itemUnknown } from '../core/faults.ts'
-import { isItemId } from '../core/ids.ts'
+import { focusOf } from '../core/focus.ts'
+import { type ItemId, isItemId } from '../core/ids.ts'
 import { type LabelChanges, labelRule, maxLabels } from '../core/item-labels.ts'
 import { allVariants, type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
 import type { Actor } from '../core/token-rules.ts'
-import { builtInSizes, hasVariants, variantDimensions } from '../core/variants.ts'
+import { builtInSizes, variantDimensions } from '../core/variant-sizes.ts'
+import { hasVariants } from '../core/variants.ts'
 import type * as schemas from '../http/openapi/schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
 import type { OwnBucketObject } from '../http/openapi/usage-schemas.ts'
@@ -48,7 +50,14 @@ export function findByNameOperation(parts: { readonly catalog: Pick<Catalog, 'it
 
 export type EditItem = ReturnType<typeof editItemOperation>
 
-export function editItemOperation({ catalog }: { readonly catalog: Pick<Catalog, 'item' | 'editItem'> }) {
+export function editItemOperation({
+  catalog,
+  onFocused,
+}: {
+  readonly catalog: Pick<Catalog, 'item' | 'editItem'>
+  /** Called after an edit of the focus of an item. Must return at once. */
+  readonly onFocused: (id: ItemId) => void
+}) {
   /**
    * Changes the texts of an item, and returns it (docs/interface.md M5). `id` may be any text. With `accepts`, changes it only if
    * `accepts` returns true for its present state. Throws Fault `media-unknown` and `precondition-failed`.
@@ -68,6 +77,7 @@ export function editItemOperation({ catalog }: { readonly catalog: Pick<Catalog,
     // Another request has changed it in between.
     if (edited === 'changed') throw preconditionFailed()
     if (edited === 'full') throw tooManyLabels([id])
+    if (edit.focus !== undefined) onFocused(id)
     return edited
   }
 }
@@ -170,10 +180,15 @@ export function mediaObjectOf(
     caption: item.caption ?? null,
     labels: item.labels ?? {},
     path: item.path ?? null,
+    focus: item.focus == null ? null : focusOf(item.focus),
     variants:
       sizes &&
       Object.fromEntries(
-        sizes.map(({ name }) => [name, `${url}${signer === null ? '?' : '&'}variant=${name}`]),
+        sizes.map(({ name }) => {
+          const isSigned = signer !== null && !urls.publicVariants?.has(name)
+          const start = isSigned ? `${url}&` : `${mediaUrl(urls, item.id, item.extension)}?`
+          return [name, `${start}variant=${name}`]
+        }),
       ),
     variant_sizes:
       sizes === null || width === null || height === null

@@ -113,7 +113,7 @@ export const editMedia: OperationDescription = {
 stay as they are, null removes a text or a label. The URL, the stored type and the bytes stay as they are.
 
 With \`If-Match\`, the item is changed only if it still has this \`ETag\`.`,
-  rules: 'M5 to M7',
+  rules: 'M5 to M7 and M11',
   needs: 'media:write',
   path: ItemParams,
   headers: ['If-Match'],

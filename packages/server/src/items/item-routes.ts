@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { SignLinks } from '../access/signed-links.ts'
+import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import { Fault, type ParameterFault } from '../core/faults.ts'
+import { focusRule, parseFocus } from '../core/focus.ts'
 import { isItemId } from '../core/ids.ts'
 import { type LabelChanges, labelRule, parseLabelChanges } from '../core/item-labels.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
@@ -60,7 +62,7 @@ async function showItem(
   if (!grant.scopes.has('media:read')) await requireUploaded(catalog, grant, exchange.params.id)
   const item = await findItem(catalog, grant.bucketId, exchange.params.id)
   const signer = signsUrls(grant, readListedUrls(exchange.query)) ? await operations.signLinks(null) : null
-  const { mediaObject, etag, stateTag, headers } = describeItem(urls, item, signer)
+  const { mediaObject, etag, stateTag, headers } = describeItem(urlsOfBucket(urls, grant), item, signer)
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = exchange.request.headers
   if (ifMatch !== undefined && !matchesState(ifMatch, stateTag))
     throw new Fault('precondition-failed', 'If-Match does not name the current ETag of the item.')
@@ -69,11 +71,12 @@ async function showItem(
 }
 
 async function editItem(
-  { http: { readAuthorizedJson, urls }, operations }: ItemParts,
+  { http: { readAuthorizedJson, urls: settings }, operations }: ItemParts,
   exchange: Exchange<'id'>,
 ): Promise<Reply> {
   const { caller, body } = await readAuthorizedJson(exchange, 'media:write', editMembers, patchTypes)
   requireUnlimited(caller)
+  const urls = urlsOfBucket(settings, caller)
   // Before If-Match: a precondition is ignored if the request is refused without it (RFC 9110, section 13.2.1).
   const changes = readEdit(body)
   const ifMatch = exchange.request.headers['if-match']
@@ -166,6 +169,7 @@ const editedMembers = {
   altText: 'alt_text',
   caption: 'caption',
   labels: 'labels',
+  focus: 'focus',
 } as const satisfies Record<keyof ItemEdit, string>
 
 const editMembers = Object.values(editedMembers)
@@ -176,6 +180,7 @@ function readEdit({
   alt_text,
   caption,
   labels,
+  focus,
 }: Readonly<Record<(typeof editMembers)[number], unknown>>): ItemEdit {
   const faults: ParameterFault[] = []
   const read = (
@@ -210,6 +215,7 @@ function readEdit({
     altText: limited('alt_text', alt_text, maxAltText),
     caption: limited('caption', caption, maxCaption),
     labels: labels === undefined ? undefined : readLabelChanges(labels, faults),
+    focus: focus === undefined ? undefined : readFocus(focus, faults),
   }
   if (faults.length > 0) throw malformed(faults)
   return {
@@ -217,7 +223,20 @@ function readEdit({
     ...(edit.altText === undefined ? {} : { altText: edit.altText }),
     ...(edit.caption === undefined ? {} : { caption: edit.caption }),
     ...(edit.labels === undefined ? {} : { labels: edit.labels }),
+    ...(edit.focus === undefined ? {} : { focus: edit.focus }),
   }
+}
+
+function readFocus(value: unknown, faults: ParameterFault[]): number | null | undefined {
+  const focus = value === null ? null : parseFocus(value)
+  if (focus === undefined)
+    faults.push({
+      parameter: 'focus',
+      detail: `Null, or an object with ${focusRule}.`,
+      minimum: 0,
+      maximum: 1,
+    })
+  return focus
 }
 
 /** Null stands for the removal of all labels, which is not a merge patch of an object, so it is refused. */

@@ -1,8 +1,10 @@
 import type { SignLinks } from '../access/signed-links.ts'
+import { BucketVariants } from '../core/bucket-pictures.ts'
 import type { ParameterFault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { allVariants } from '../core/item-urls.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Caller } from '../http/authorizer.ts'
 import { malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
@@ -22,17 +24,17 @@ interface LinkOperations {
 interface LinkParts {
   readonly http: HttpContext
   readonly operations: LinkOperations
-  readonly limits: LinkLimits
+  readonly variants: BucketVariants
+  /** Seconds. */
+  readonly maxLifetime: number
 }
 
 /** `POST /api/media/{id}/links` and `POST /api/links` (docs/interface.md H7). */
 export function linkRoutes(http: HttpContext, operations: LinkOperations): readonly Route[] {
-  const { maxLinkLifetime, variants } = http.settings
-  const limits = {
-    maxLifetime: Math.floor(maxLinkLifetime / 1000),
-    variantNames: variants.map(({ name }) => name),
+  const parts = {
+    ...{ http, operations, variants: new BucketVariants(http.settings) },
+    maxLifetime: Math.floor(http.settings.maxLinkLifetime / 1000),
   }
-  const parts = { http, operations, limits }
   const readsBody = true
   return [
     route('POST', '/api/media/:id/links', openapi.createLink, (exchange) => createLink(parts, exchange), {
@@ -45,12 +47,12 @@ export function linkRoutes(http: HttpContext, operations: LinkOperations): reado
 }
 
 async function createLink(
-  { http: { readAuthorizedJson, catalog }, operations, limits }: LinkParts,
+  { http: { readAuthorizedJson, catalog }, operations, ...limits }: LinkParts,
   exchange: Exchange<'id'>,
 ): Promise<Reply> {
   const { caller, body } = await readAuthorizedJson(exchange, 'media:read', linkMembers)
   const { bucketId, actor } = caller
-  const { lifetime, ...options } = readLinkRequest(body, limits)
+  const { lifetime, ...options } = readLinkRequest(body, caller, limits)
   const item = await findItem(catalog, bucketId, exchange.params.id)
   const { sign, expires } = await operations.signLinks(lifetime)
   if (lifetime !== null) await operations.recordLinks?.(actor, [item], { ...options, expires })
@@ -59,12 +61,12 @@ async function createLink(
 }
 
 async function createLinks(
-  { http: { readAuthorizedJson, catalog, tickQueue }, operations, limits }: LinkParts,
+  { http: { readAuthorizedJson, catalog, tickQueue }, operations, ...limits }: LinkParts,
   exchange: Exchange,
 ): Promise<Reply> {
   const { caller, body } = await readAuthorizedJson(exchange, 'media:read', ['ids', ...linkMembers])
   const { tokenId, bucketId, actor } = caller
-  const { lifetime, ...options } = readLinkRequest(body, limits)
+  const { lifetime, ...options } = readLinkRequest(body, caller, limits)
   const ids = [...new Set(readIds(body['ids']))]
   await tickQueue.next(tokenId)
   const found = await Promise.all(ids.map((id) => (isItemId(id) ? catalog.item(id) : null)))
@@ -88,18 +90,16 @@ interface LinkRequest {
   readonly isDownload: boolean
 }
 
-/** The limits of a service. */
-interface LinkLimits {
-  /** Seconds. */
-  readonly maxLifetime: number
-  readonly variantNames: readonly string[]
-}
-
 /** The members of the body of a request that creates links. */
 const linkMembers = ['expires_in', 'variant', 'download'] as const
 
 /** Reads the body of a request that creates links (docs/interface.md H7). Throws Fault `json-malformed`. */
-function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }: LinkLimits): LinkRequest {
+function readLinkRequest(
+  body: JsonObject,
+  { pictures }: Pick<Caller, 'pictures'>,
+  { variants, maxLifetime }: Pick<LinkParts, 'variants' | 'maxLifetime'>,
+): LinkRequest {
+  const variantNames = variants.of(pictures).names
   const { expires_in: lifetime = null, variant = null, download: isDownload = false } = body
   const hasLifetime = isLifetime(lifetime, maxLifetime)
   const hasVariant = isVariant(variant, variantNames)

@@ -1,3 +1,4 @@
+import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import type { UrlSettings } from '../core/item-urls.ts'
 import { parseTrashQuery } from '../core/queries.ts'
 import { malformed, readIds } from '../http/bodies.ts'
@@ -49,9 +50,11 @@ async function listTrash(
 ): Promise<Reply> {
   const grant = await authorize(exchange, 'media:delete')
   const query = parseTrashQuery(exchange.query)
+  const ownUrls = urlsOfBucket(urls, grant)
   await tickQueue.next(grant.tokenId)
   const list = new ListTexts(
-    (items: readonly TrashedItem[]) => itemsText(serialize(items.map((item) => describeTrashed(urls, item)))),
+    (items: readonly TrashedItem[]) =>
+      itemsText(serialize(items.map((item) => describeTrashed(ownUrls, item)))),
     () => tickQueue.next(grant.tokenId),
   )
   const next = await operations.listTrash(grant.bucketId, query, list)

@@ -1,26 +1,12 @@
-import { crc32 } from 'node:zlib'
 import { type ByteSource, createMemorySource, UnreadableFile, withFile } from '@mediabucket/strip-metadata'
 import type { PictureSource } from './picture-task.ts'
-
-/** The first frame of an animation where the decoder shows something else, as a picture of its own. */
-export interface FirstFrame {
-  readonly picture: Uint8Array
-  /** Where the frame is on a transparent canvas; null if the decoder finds it there. Pixels. */
-  readonly place: Place | null
-}
-
-interface Place {
-  readonly left: number
-  readonly top: number
-  readonly right: number
-  readonly bottom: number
-}
+import { type Chunk, chunksOf, type PlacedFrame, pictureOfFrame, pngSignature } from './png-chunks.ts'
 
 /**
  * The first frame of a GIF file that covers a part of the canvas, around which the decoder shows black, or of an animated PNG whose default
  * picture is no frame (PNG 3, 13.3). Null for other pictures, and for a damaged animation, of which decoders show what they can.
  */
-export async function findFirstFrame(picture: PictureSource): Promise<FirstFrame | null> {
+export async function findFirstFrame(picture: PictureSource): Promise<PlacedFrame | null> {
   try {
     if (typeof picture === 'string') return await withFile(picture, find)
     return await find(createMemorySource(Buffer.from(picture.buffer, picture.byteOffset, picture.byteLength)))
@@ -30,7 +16,7 @@ export async function findFirstFrame(picture: PictureSource): Promise<FirstFrame
   }
 }
 
-async function find(source: ByteSource): Promise<FirstFrame | null> {
+async function find(source: ByteSource): Promise<PlacedFrame | null> {
   const start = await source.read(0, Math.min(pngSignature.byteLength, source.size))
   if (start.equals(pngSignature)) return findInPng(source)
   return /^GIF8[79]a/.test(start.toString('latin1')) ? findInGif(source) : null
@@ -40,12 +26,12 @@ const gifHeader = 13
 const [extension, image, trailer] = [0x21, 0x2c, 0x3b]
 
 /** A frame of one transparent pixel with two colours. If a frame is transparent, the decoder keeps what is transparent in all of them. */
-const transparentFrame = Buffer.from(
+export const transparentFrame = Buffer.from(
   '21f9040100000000 2c0000000001000100 80 000000ffffff 02024401 00'.replaceAll(' ', ''),
   'hex',
 )
 
-async function findInGif(source: ByteSource): Promise<FirstFrame | null> {
+async function findInGif(source: ByteSource): Promise<PlacedFrame | null> {
   const header = await source.read(0, gifHeader)
   const [width, height] = [header.readUInt16LE(6), header.readUInt16LE(8)]
   let position = gifHeader + coloursOf(header.readUInt8(10))
@@ -77,29 +63,7 @@ async function endOfBlocks(source: ByteSource, first: number): Promise<number> {
   }
 }
 
-const pngSignature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
-
-/** A chunk of a PNG file, and where its data is. */
-interface Chunk {
-  readonly type: string
-  readonly start: number
-  readonly end: number
-}
-
-/** The chunks of a PNG file, without their lengths, types and checksums. */
-async function* chunksOf(source: ByteSource): AsyncGenerator<Chunk> {
-  for (let position = pngSignature.byteLength; position + 12 <= source.size; ) {
-    const header = await source.read(position, 8)
-    const start = position + header.byteLength
-    const end = start + header.readUInt32BE(0)
-    const type = header.toString('latin1', 4, 8)
-    yield { type, start, end }
-    if (type === 'IEND') return
-    position = end + 4
-  }
-}
-
-async function findInPng(source: ByteSource): Promise<FirstFrame | null> {
+async function findInPng(source: ByteSource): Promise<PlacedFrame | null> {
   let [isAnimated, hasPixels] = [false, false]
   const shared: Chunk[] = []
   const pixels: Chunk[] = []
@@ -117,38 +81,5 @@ async function findInPng(source: ByteSource): Promise<FirstFrame | null> {
     else if (!hasPixels && type !== 'acTL') shared.push(chunk)
   }
   if (control === null || pixels.length === 0) return null
-  return pictureOf(source, { control, shared, pixels })
-}
-
-/** A picture of the pixels of a frame, with the colours of the file. */
-async function pictureOf(
-  source: ByteSource,
-  frame: { readonly control: Buffer; readonly shared: readonly Chunk[]; readonly pixels: readonly Chunk[] },
-): Promise<FirstFrame | null> {
-  const { control, shared, pixels } = frame
-  const read = ({ start, end }: Omit<Chunk, 'type'>) => source.read(start, end - start)
-  const [header, ...others] = shared
-  if (header?.type !== 'IHDR') return null
-  const data = Buffer.from(await read(header))
-  const canvas = { width: data.readUInt32BE(0), height: data.readUInt32BE(4) }
-  const numbers = [4, 8, 12, 16].map((at) => control.readUInt32BE(at))
-  const [width = 0, height = 0, left = 0, top = 0] = numbers
-  const [right, bottom] = [canvas.width - left - width, canvas.height - top - height]
-  if (right < 0 || bottom < 0) return null
-  data.writeUInt32BE(width, 0)
-  data.writeUInt32BE(height, 4)
-  const chunks = [encoded('IHDR', data)]
-  for (const chunk of others) chunks.push(encoded(chunk.type, await read(chunk)))
-  // The number of the chunk precedes its pixels.
-  for (const { start, end } of pixels) chunks.push(encoded('IDAT', await read({ start: start + 4, end })))
-  const picture = Buffer.concat([pngSignature, ...chunks, encoded('IEND', Buffer.alloc(0))])
-  return { picture, place: left + top + right + bottom === 0 ? null : { left, top, right, bottom } }
-}
-
-function encoded(type: string, data: Buffer): Buffer {
-  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
-  const named = Buffer.concat([Buffer.from(type, 'latin1'), data])
-  length.writeUInt32BE(data.byteLength)
-  sum.writeUInt32BE(crc32(named))
-  return Buffer.concat([length, named, sum])
+  return pictureOfFrame(source, { control, shared, pixels })
 }

@@ -1,5 +1,5 @@
 import type { RemovalPlan, TakenReading } from '@mediabucket/strip-metadata'
-import type { VariantFormat, VariantSize } from '../core/variants.ts'
+import type { Variant } from '../core/variants.ts'
 import type { LocalBytes } from '../storage/blobs/blobs.ts'
 import type { NewPreview } from '../storage/catalog/records.ts'
 
@@ -32,7 +32,8 @@ export interface RecordedPreview extends Nullable<PictureSize> {
 type Nullable<T> = { readonly [K in keyof T]: T[K] | null }
 
 /** What a picture is rendered to. */
-type PictureForm = Pick<VariantSize, 'width' | 'height' | 'fit'> & { readonly format: VariantFormat }
+export type PictureForm = Pick<Variant, 'width' | 'height' | 'fit' | 'format' | 'quality' | 'isAnimated'> &
+  Partial<Pick<Variant, 'crop'>>
 
 /** Pictures with more than `maxPixels` are not decoded. */
 export type PictureTask =
@@ -44,6 +45,8 @@ export type PictureTask =
       readonly picture: PictureSource
       readonly form: PictureForm
       readonly maxPixels: number
+      /** Milliseconds for the movement of an animated picture; after them it is rendered as its first frame. */
+      readonly animationTime?: number
       /** What is recorded of the picture: the result has a preview if that is unknown or of another picture. Without a preview if null. */
       readonly recorded: RecordedPreview | null
       /** How a program gets the picture from the file `picture`; null if the file is the picture. */

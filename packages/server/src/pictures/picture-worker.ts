@@ -1,13 +1,16 @@
 import { setPriority } from 'node:os'
 import { createByteSource, planRemoval, readTakenTime, UnreadableFile } from '@mediabucket/strip-metadata'
 import { rgbaToThumbHash, thumbHashToAverageRGBA, thumbHashToRGBA } from 'thumbhash'
-import { type VariantFormat, variantDimensions } from '../core/variants.ts'
+import type { VariantFormat } from '../core/variant-sizes.ts'
 import type { NewPreview } from '../storage/catalog/records.ts'
+import { animationLimits, readAnimation, resizeFrames } from './animations.ts'
 import { compareFiles } from './compare-files.ts'
+import { resizeTo } from './crops.ts'
 import { extractPicture, isUnknownTiff, measureTiff, withoutManyDirectories } from './extracted-pictures.ts'
-import { type FirstFrame, findFirstFrame } from './first-frames.ts'
+import { findFirstFrame } from './first-frames.ts'
 import {
   maxRead,
+  type PictureForm,
   type PictureResult,
   type PictureSize,
   type PictureSource,
@@ -19,6 +22,7 @@ import {
   type RemovalTask,
   type ResizeTask,
 } from './picture-task.ts'
+import type { PlacedFrame } from './png-chunks.ts'
 
 /**
  * A process that decodes untrusted pictures, so that a picture that crashes the decoder or exhausts its memory ends only
@@ -48,12 +52,23 @@ type Sharp = typeof import('sharp')
 type Picture = import('sharp').Sharp
 type Metadata = import('sharp').Metadata
 
-/** By format, so that the compiler requires the encoder of a new one. */
-const encoders: Readonly<Record<VariantFormat, (picture: Picture) => Picture>> = {
-  webp: (picture) => picture.webp(),
-  // With this effort AVIF takes no longer than WebP, and is smaller. Higher ones take longer for the same size.
-  avif: (picture) => picture.avif({ effort: 0 }),
+/** The quality of an encoder, if it is not its default. */
+interface Quality {
+  readonly quality?: number
 }
+
+/** By format, so that the compiler requires the encoder of a new one. */
+const encoders: Readonly<Record<VariantFormat, (picture: Picture, quality: Quality) => Picture>> = {
+  webp: (picture, quality) => picture.webp(quality),
+  // With this effort AVIF takes no longer than WebP, and is smaller. Higher ones take longer for the same size.
+  avif: (picture, quality) => picture.avif({ effort: 0, ...quality }),
+  // A JPEG file has no transparency.
+  jpeg: (picture, quality) => picture.flatten({ background: 'white' }).jpeg(quality),
+  png: (picture) => picture.png(),
+  gif: (picture) => picture.gif(),
+}
+
+const qualityOf = ({ quality }: PictureForm): Quality => (quality === undefined ? {} : { quality })
 
 let loading: Promise<Sharp['default']> | null = null
 
@@ -151,7 +166,7 @@ interface Source {
 /** The frame at its place on the canvas of the animation. */
 async function onCanvas(
   sharp: Sharp['default'],
-  { picture, place }: FirstFrame,
+  { picture, place }: PlacedFrame,
   maxPixels: number,
 ): Promise<PictureSource> {
   if (place === null) return picture
@@ -167,31 +182,25 @@ async function onCanvas(
     .toBuffer()
 }
 
-async function resize(
-  sharp: Sharp['default'],
-  { form, maxPixels, recorded }: ResizeTask,
-  source: Source,
-): Promise<PictureResult> {
-  const { width, height, fit, format } = form
+async function resize(sharp: Sharp['default'], task: ResizeTask, source: Source): Promise<PictureResult> {
+  const { form, maxPixels, recorded } = task
+  const { fit, format } = form
   const metadata = await sharp(source.picture, { limitInputPixels: maxPixels }).metadata()
   // The library takes whole numbers of 32 bits for those of 8.
   if (metadata.depth === 'uint' || metadata.depth === 'int') return { outcome: 'unknown-form' }
   const shown = source.isUpright ? metadata : metadata.autoOrient
-  const resized = inSrgb(
-    sharp(source.picture, {
+  const bytes = (await renderAnimation(sharp, task)) ?? (await renderStill())
+  async function renderStill(): Promise<Uint8Array<ArrayBuffer>> {
+    const opened = sharp(source.picture, {
       limitInputPixels: maxPixels,
       sequentialRead: true,
       autoOrient: !source.isUpright,
       failOn: 'error',
-    }),
-    metadata,
-  ).resize(
-    // `inside` computes one side from a JPEG that the decoder has shrunk, which differs by a pixel from what media objects state.
-    fit === 'cover'
-      ? { width, height, fit, withoutEnlargement: true }
-      : { ...variantDimensions(form, shown), fit: 'fill' },
-  )
-  const bytes = await encoders[format](resized).toBuffer()
+    })
+    const resized = resizeTo(inSrgb(opened, metadata), form, shown)
+    return await encoders[format](resized, qualityOf(form)).toBuffer()
+  }
+
   const tolerance = toleranceOf(source, metadata)
   if (recorded === null || (recorded.thumbhash !== null && tolerance === null))
     return { outcome: 'resized', bytes, preview: null }
@@ -207,6 +216,39 @@ async function resize(
   if (recorded.thumbhash === null) return { outcome: 'resized', bytes, preview }
   const isCorrection = tolerance !== null && !isSamePicture(preview, recorded, tolerance)
   return { outcome: 'resized', bytes, preview: isCorrection ? { ...preview, isCorrection } : null }
+}
+
+/** Bytes that each pixel of an animation takes: decoded, resized and in the encoder. */
+const bytesOfPixel = 10
+/** Bytes of a process without a picture. */
+const ownMemory = 150e6
+
+/** An animated picture with its movement; null if the size or the picture has none, or it would take too much. */
+async function renderAnimation(
+  sharp: Sharp['default'],
+  { form, picture, extraction, animationTime = 0 }: ResizeTask,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  if (!form.isAnimated || extraction !== null || (form.format !== 'webp' && form.format !== 'gif'))
+    return null
+  const end = performance.now() + animationTime
+  const pixels = Math.min(animationLimits.pixels, (Number(memoryLimit) - ownMemory) / bytesOfPixel)
+  try {
+    const animation = await readAnimation(sharp, picture, { ...animationLimits, pixels })
+    if (animation === null) return null
+    const toFrame = (frame: Picture) => resizeTo(frame, form, animation)
+    const resized = await resizeFrames(sharp, animation, toFrame, () => performance.now() > end)
+    const left = Math.floor((end - performance.now()) / 1000)
+    if (resized === null || left < 1) return null
+    const options = { delay: animation.frames.map(({ delay }) => delay), loop: animation.loop }
+    const timed = resized.timeout({ seconds: left })
+    return await (form.format === 'gif'
+      ? timed.gif(options)
+      : timed.webp({ ...options, ...qualityOf(form) })
+    ).toBuffer()
+  } catch {
+    // A damaged animation is shown as its first frame, if that can be read.
+    return null
+  }
 }
 
 /** The decoder converts colours of 16 bits to those of Display P3 and drops that profile, and ignores the profile of grey ones. */

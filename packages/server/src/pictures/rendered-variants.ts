@@ -230,6 +230,8 @@ interface RenderParts extends FailureParts {
   readonly toolWorkers: Pick<PictureWorkers, 'run' | 'runAhead'>
   readonly tools: InstalledTools
   readonly maxPixels: number
+  /** Milliseconds for the movement of an animated picture. */
+  readonly animationTime: number
   readonly onRendered: (report: RenderReport) => void
   /** A worker ended, or was ended, while it decoded this item's picture. */
   readonly onOverLimits: (id: ItemId, error: PictureOverLimits) => void
@@ -329,10 +331,10 @@ class VariantRenderer {
     { picture, file, extraction }: Source,
     isAhead: boolean,
   ): Promise<PictureResult> {
-    const { maxPixels } = this.#parts
+    const { maxPixels, animationTime } = this.#parts
     const workers = extraction === null ? this.#parts.workers : this.#parts.toolWorkers
     const recorded = recordedOf(item)
-    const task = { type: 'resize', form: variant, maxPixels, recorded, extraction } as const
+    const task = { type: 'resize', form: variant, maxPixels, animationTime, recorded, extraction } as const
     const runTask = (path: PictureSource) =>
       isAhead
         ? workers.runAhead({ ...task, picture: path })

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { BaseLogger } from 'pino'
-import { createVariantList, type VariantSize } from '../core/variants.ts'
+import { BucketVariants } from '../core/bucket-pictures.ts'
+import type { VariantSize } from '../core/variant-sizes.ts'
+import type { Crop } from '../core/variants.ts'
 import { version } from '../core/version.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
@@ -60,6 +62,7 @@ interface PictureSettings {
   /** The PATH, in which the programs are found. */
   readonly searchPath: string
   readonly variants: readonly VariantSize[]
+  readonly crop: Crop
   /** Of this worker of the service. */
   readonly variantProcesses: number
   readonly variantTimeout: number
@@ -94,6 +97,7 @@ export function startPictures(
   },
 ): Pictures {
   const { catalog, blobs, openBytes, hasRoom, log, metrics } = parts
+  const lists = new BucketVariants(settings)
   const tools = findTools(settings.searchPath)
   const missing = missingPackages(tools)
   if (missing.length > 0)
@@ -121,8 +125,12 @@ export function startPictures(
   }
 
   const rendering = { catalog, workers: pools.variants, toolWorkers: pools.toolVariants, tools, maxPixels }
+  // Buckets can have any number of names.
+  const labelOf = (name: string) => (lists.service.names.includes(name) ? name : 'own')
   const variants = new Variants({
     ...rendering,
+    // The rest is left for the first frame.
+    animationTime: variantTimeout / 2,
     blobs,
     openBytes,
     async rendererOf(tool) {
@@ -132,7 +140,7 @@ export function startPictures(
     },
     hasRoom,
     onRendered: ({ variant, seconds, outcome }) =>
-      metrics.variantSeconds.observe({ variant: variant.name, outcome }, seconds),
+      metrics.variantSeconds.observe({ variant: labelOf(variant.name), outcome }, seconds),
     onOverLimits: (id, err) =>
       log.warn(
         { id, err },
@@ -142,11 +150,13 @@ export function startPictures(
     onLostFailure: (id, err) => log.warn({ id, err }, 'a failed variant could not be stored or read'),
     onUnsupported: (reason) => log.error({ reason }, 'variants cannot be generated on this machine'),
   })
-  // The gallery requests this variant in this format.
-  const thumb = createVariantList(settings.variants).find('thumb', 'avif')
   const ahead = new RenderAhead({
     ...rendering,
-    render: async (item) => thumb && variants.renderAhead(item, thumb),
+    async render(item) {
+      // The gallery requests this variant in this format.
+      const thumb = lists.of(item.pictures).find('thumb', 'avif', item.focus)
+      if (thumb) await variants.renderAhead(item, thumb)
+    },
     onFailure: (id, err) =>
       log.warn({ id, err }, 'a variant could not be generated ahead of its first request'),
   })

@@ -1,5 +1,6 @@
+import { BucketVariants } from '../core/bucket-pictures.ts'
 import { mediaUrl } from '../core/item-urls.ts'
-import { createVariantList, type Variant } from '../core/variants.ts'
+import type { Variant } from '../core/variants.ts'
 import { type BodyWriter, createBodyPreparer } from '../downloads/bytes-body.ts'
 import type { CachedBytesOperations } from '../downloads/bytes-cache.ts'
 import { createDownloadRecorder, type DownloadLog } from '../downloads/download-log.ts'
@@ -32,7 +33,7 @@ export class ObjectResponder {
   readonly #bytes: Pick<CachedBytesOperations, 'openBytes' | 'openVariant'>
   readonly #record: ReturnType<typeof createDownloadRecorder> | null
   readonly #prepareBody: ReturnType<typeof createBodyPreparer>
-  readonly #variants: ReturnType<typeof createVariantList>
+  readonly #variants: BucketVariants
   readonly #formatFor = createFormatChoice()
 
   constructor(
@@ -42,7 +43,7 @@ export class ObjectResponder {
   ) {
     this.#http = http
     this.#bytes = bytes
-    this.#variants = createVariantList(http.settings.variants)
+    this.#variants = new BucketVariants(http.settings)
     this.#record = downloadLog && createDownloadRecorder(downloadLog, http.addresses.wholeOfRequest)
     this.#prepareBody = createBodyPreparer((err, requestId) => {
       http.metrics.storage.countError(err)
@@ -59,7 +60,9 @@ export class ObjectResponder {
   ): Promise<void> {
     const { headers, method } = request.request
     const isHead = method === 'HEAD'
-    const variant = this.#variants.parse(request.parameter('variant'), this.#formatFor(headers.accept))
+    const { pictures, focus } = object.item
+    const selection = { name: request.parameter('variant') }
+    const variant = this.#variants.of(pictures).parse(selection, this.#formatFor(headers.accept), focus)
     const replaced = readOverrides(request)
     const etag = variant === null ? `"${object.etag}"` : `"${object.etag}.${variant.key}"`
     const validators = { etag, lastModified: object.lastModified }
@@ -116,7 +119,7 @@ export class ObjectResponder {
     // A cache asks each time, so that it does not keep an object that is replaced or no longer public.
     if (isPublic) shown.cacheControl = 'public, no-cache'
     const { start, end, isPartial, parts } = sent
-    const vary = variant === null ? this.#http.vary() : this.#http.vary('Accept')
+    const vary = variant?.isNegotiated ? this.#http.vary('Accept') : this.#http.vary()
     return [
       ...inertHeaders(type),
       ...['content-type', type, 'content-length', `${end - start + 1}`, 'etag', etag],

@@ -7,8 +7,8 @@ import { LogReader } from '../audit/audit-operations.ts'
 import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import { listBucketsOperation } from '../buckets/bucket-operations.ts'
 import { listUsageOperation } from '../buckets/usage-operations.ts'
-import type { UploadId } from '../core/ids.ts'
-import { createVariantList } from '../core/variants.ts'
+import { BucketVariants } from '../core/bucket-pictures.ts'
+import type { ItemId, UploadId } from '../core/ids.ts'
 import { BytesCache, cachedBytesOperations, type OpenBytes } from '../downloads/bytes-cache.ts'
 import { headersMemory } from '../downloads/bytes-routes.ts'
 import { Feed } from '../feed/change-feed.ts'
@@ -27,6 +27,7 @@ import { PageLinkCache } from '../listing/page-link-cache.ts'
 import { listPageOperation } from '../listing/pages.ts'
 import { multipartOperations } from '../objects/multipart-operations.ts'
 import { objectOperations } from '../objects/object-operations.ts'
+import { removeStaleOf } from '../pictures/stale-variants.ts'
 import type { Pictures } from '../pictures/start-pictures.ts'
 import { openAuditLog } from '../storage/engines.ts'
 import { storeOperations } from '../uploads/commit.ts'
@@ -103,6 +104,12 @@ export function createOperations(
   const storing = storeOperations(uploading)
   const deleteLater = remover.deleteLater.bind(remover)
 
+  const variants = new BucketVariants(config)
+  const onFocused = (id: ItemId) =>
+    void removeStaleOf({ catalog, blobs, variants }, id).catch((err: unknown) =>
+      log.warn({ id, err }, 'variants with an earlier focus stay until their item is removed'),
+    )
+
   const cache = new BytesCache(sizes.bytes, headersMemory)
   metrics.watchBytesCache(() => cache.statistics())
 
@@ -128,7 +135,7 @@ export function createOperations(
       listItems: listItemsOperation({ catalog }),
       listLabels: listLabelsOperation({ catalog }),
       listNumbered: listNumberedOperation({ catalog }),
-      editItem: editItemOperation({ catalog }),
+      editItem: editItemOperation({ catalog, onFocused }),
       labelItems: labelItemsOperation({ catalog }),
       removeItem,
       removeItems: remover.removeMany.bind(remover),
@@ -173,7 +180,7 @@ export function createOperations(
         cache,
         openBytes,
         openVariant: pictures.openVariant,
-        variantKeys: createVariantList(config.variants).keys,
+        variantKeys: variants.service.keys,
         leavesFiles: config.sendfile !== null && config.blobsUrl === null,
       }),
       findByName: findByNameOperation({ catalog }),

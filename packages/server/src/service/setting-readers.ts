@@ -17,7 +17,7 @@ import {
 } from '../core/storage-urls.ts'
 import { parseDuration, parseRequestRate, type RequestRate } from '../core/times.ts'
 import { type Scope, scopes } from '../core/token-rules.ts'
-import { parseVariantSizes, type VariantSize } from '../core/variants.ts'
+import { parseVariantSizes, sizesRule, type VariantSize } from '../core/variant-sizes.ts'
 
 /** Reads the text of one setting. */
 export interface Reader<T> {
@@ -211,8 +211,7 @@ export const blobsUrl: Reader<S3Location | null> = {
 }
 
 export const variantSizes: Reader<readonly VariantSize[]> = {
-  accepts:
-    'names with a side or with width and height, such as thumb=400, card=640x360:cover, separated by commas: at most 20, with sides from 1 to 4096',
+  accepts: `${sizesRule}; separated by commas`,
   read: parseVariantSizes,
 }
 

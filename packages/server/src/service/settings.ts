@@ -262,7 +262,12 @@ export const settings = {
   MEDIABUCKET_VARIANTS: setting(
     'thumb=400, medium=1600',
     variantSizes,
-    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist.',
+    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. A bucket can have sizes of its own (`bucket set --variants`).',
+  ),
+  MEDIABUCKET_CROP: setting(
+    'center',
+    oneOf('center', 'attention'),
+    'What sizes that cut (`cover`) keep of pictures without a focus: the middle, or the part that attracts the eye. A bucket can have a choice of its own (`bucket set --crop`).',
   ),
   MEDIABUCKET_RENDER_AHEAD: setting(
     'on',

@@ -41,7 +41,13 @@ import { createOperations, type Operations } from './operations.ts'
 import type { ReloadableSettings } from './reload.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import { startExpirySweeps, startSweeps, startTakenSweep, watchFreeSpace } from './sweeps.ts'
+import {
+  startExpirySweeps,
+  startSizesSweep,
+  startSweeps,
+  startTakenSweep,
+  watchFreeSpace,
+} from './sweeps.ts'
 import type { ServiceAddress } from './worker-messages.ts'
 
 /** A service that listens. */
@@ -210,6 +216,7 @@ export async function startService(
       startExpirySweeps(context, data, { locks: ownLocks, remover, deleter })
       startWebhooks(context, data, settings)
       startTakenSweep(context, data, openBytes)
+      startSizesSweep(context, data)
     }
 
     const firstToken = shared === null ? await issueFirstToken(catalog) : null

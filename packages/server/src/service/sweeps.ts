@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
+import { BucketVariants } from '../core/bucket-pictures.ts'
 import { PeriodicTask, runInSteps } from '../core/tasks.ts'
 import { keptDays } from '../core/usage-queries.ts'
 import type { OpenBytes } from '../downloads/bytes-cache.ts'
@@ -8,6 +9,7 @@ import type { ItemRemover } from '../items/deletion.ts'
 import { purgeExpiredTrash } from '../items/trash-operations.ts'
 import { removeExpiredMultiparts } from '../objects/multipart-expiry.ts'
 import { fillTakenOperation } from '../pictures/fill-taken-times.ts'
+import { sweepStaleOperation } from '../pictures/stale-variants.ts'
 import type { BucketId } from '../storage/catalog/records.ts'
 import { ensureBallast } from '../storage/engines.ts'
 import { removeLeftDirectories } from '../storage/temporary-directories.ts'
@@ -202,6 +204,31 @@ export function startTakenSweep(
   void startSweep(context, taken, async (isStopping) => {
     const found = await fillTaken(isStopping)
     if (found > 0) context.log.info({ found }, 'found the times at which pictures and videos were taken')
+  })
+}
+
+/** Milliseconds between checks of the sizes of buckets. */
+const sizesSweepInterval = 600_000
+
+/** Removes the stored variants of sizes that their buckets no longer have, in the background (docs/interface.md V19). */
+export function startSizesSweep(
+  context: StartContext,
+  { catalog, blobs }: Pick<OpenData, 'catalog' | 'blobs'>,
+): void {
+  const stopped = new AbortController()
+  const rest = (milliseconds: number) =>
+    setTimeout(milliseconds, undefined, { signal: stopped.signal }).catch(() => undefined)
+  const variants = new BucketVariants(context.config)
+  const sweepStale = sweepStaleOperation({ catalog, blobs, variants, rest })
+  const sizes = {
+    name: 'the sweep of variants of earlier sizes',
+    interval: sizesSweepInterval,
+    failure: 'variants of earlier sizes stay until the next sweep',
+    onStop: () => stopped.abort(),
+  }
+  void startSweep(context, sizes, async (isStopping) => {
+    const removed = await sweepStale(isStopping)
+    if (removed > 0) context.log.info({ removed }, 'removed variants of sizes that no longer exist')
   })
 }
 

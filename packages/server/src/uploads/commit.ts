@@ -426,14 +426,17 @@ function findRepeated(
 /** The files that the blob store has received. */
 const blobsOf = (files: readonly ReceivedFile[]): ReceivedBlob[] => files.filter((file) => 'handle' in file)
 
-/** Equal for requests with the same bytes, names, types and labels in the same order (docs/interface.md I2). */
+/** Equal for requests with the same bytes, names, types, labels and focus in the same order (docs/interface.md I2). */
 function fingerprintOfArrivals(arrivals: readonly Arrival[]): Uint8Array {
-  const content = arrivals.map(({ sent: { filename, declaredType, labels = null }, sha256 }) => [
-    filename,
-    declaredType,
-    Buffer.from(sha256).toString('hex'),
-    ...(labels === null ? [] : [labels]),
-  ])
+  const content = arrivals.map(
+    ({ sent: { filename, declaredType, labels = null, focus = null }, sha256 }) => [
+      filename,
+      declaredType,
+      Buffer.from(sha256).toString('hex'),
+      ...(labels === null ? [] : [labels]),
+      ...(focus === null ? [] : [focus]),
+    ],
+  )
   return createHash('sha256').update(JSON.stringify(content)).digest()
 }
 

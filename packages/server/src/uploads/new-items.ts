@@ -24,6 +24,8 @@ export interface SentFile {
   readonly declaredType: string | null
   /** Null or left out for none. */
   readonly labels?: Labels | null
+  /** As core/focus.ts stores it. Null or left out for none. */
+  readonly focus?: number | null
   /**
    * True if the filename is the key of an object: the path is that key or none, and a bucket that removes metadata refuses the types that it would change,
    * because the client compares the size and the checksum.
@@ -123,6 +125,7 @@ export async function newItem(
     ...(given.expiresAt === null ? {} : { expiresAt: given.expiresAt }),
     ...(path === null ? {} : { path }),
     ...(labels === null ? {} : { labels }),
+    ...(sent.focus == null ? {} : { focus: sent.focus }),
     ...(taken === null ? { takenRead: isRead } : { takenAt: taken.time, takenOffset: taken.offset }),
   }
   return { item, stored }

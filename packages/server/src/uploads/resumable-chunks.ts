@@ -27,6 +27,8 @@ export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata'
   readonly expiresAt?: number | null
   /** Of the item; null or left out for none. */
   readonly labels?: Labels | null
+  /** As core/focus.ts stores it. */
+  readonly focus?: number | null
 }
 
 /** How an upload ends. */
@@ -228,13 +230,15 @@ async function moveOffset(parts: Parts, upload: Upload, offset: number): Promise
 async function finish(
   parts: Parts,
   upload: Upload,
-  { by, removesMetadata, limits, fileLimits = null, expiresAt: itemExpiry = null, labels = null }: Chunk,
+  chunk: Chunk,
   file: ReceivedFile,
 ): Promise<AppendedUpload> {
+  const { by, removesMetadata, limits, fileLimits = null, expiresAt: itemExpiry = null } = chunk
+  const { labels = null, focus = null } = chunk
   const { expiry, now } = parts
   const bucket = { bucketId: upload.bucketId, removesMetadata, limits, fileLimits }
   const given = { id: upload.itemId, createdAt: now(), expiresAt: itemExpiry }
-  const { item, stored } = await newItem(parts, file, bucket, { ...upload, labels }, given)
+  const { item, stored } = await newItem(parts, file, bucket, { ...upload, labels, focus }, given)
   // The row of the item and the end of the upload are one transaction.
   const expiresAt = now() + expiry
   const end = { expiresAt, by, length: file.size }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
+import { focusTextRule, parseFocusText } from '../core/focus.ts'
 import { type Labels, labelRule, parseLabelText } from '../core/item-labels.ts'
 import { parseExpiry } from '../core/times.ts'
 import type { Grant } from '../storage/catalog/records.ts'
@@ -170,6 +171,15 @@ export function labelsOfMetadata(metadata: UploadMetadata | null): Labels | null
   if (labels === undefined)
     throw new Fault('upload-malformed', `labels in Upload-Metadata must be a JSON object with ${labelRule}.`)
   return labels
+}
+
+/** The focus of the item of an upload: `focus` of its metadata; null for none. Throws Fault `upload-malformed`. */
+export function focusOfMetadata(metadata: UploadMetadata | null): number | null {
+  const text = metadata?.values.get('focus')
+  const focus = text === undefined ? null : parseFocusText(text)
+  if (focus === undefined)
+    throw new Fault('upload-malformed', `focus in Upload-Metadata must be ${focusTextRule}.`)
+  return focus
 }
 
 /** Clients that copy pairs into an object cannot take names that every object has, such as `__proto__`. */

@@ -14,6 +14,7 @@ import type { AppendUpload, Chunk } from './resumable-chunks.ts'
 import {
   type Checksum,
   checksumAlgorithms,
+  focusOfMetadata,
   itemExpiryOfMetadata,
   labelsOfMetadata,
   parseMetadata,
@@ -415,10 +416,13 @@ function senderOf(caller: Caller, metadata: UploadMetadata | null, isNew: boolea
   const { actor: by, removesMetadata, limits, fileLimits } = caller
   const labels = withFixedLabels(limits, labelsOfMetadata(metadata))
   const expiresAt = itemExpiryOfMetadata(metadata, caller, isNew)
-  return { by, removesMetadata, limits, fileLimits, expiresAt, labels }
+  return { by, removesMetadata, limits, fileLimits, expiresAt, labels, focus: focusOfMetadata(metadata) }
 }
 
-type Sender = Pick<Chunk, 'by' | 'removesMetadata' | 'limits' | 'fileLimits' | 'expiresAt' | 'labels'>
+type Sender = Pick<
+  Chunk,
+  'by' | 'removesMetadata' | 'limits' | 'fileLimits' | 'expiresAt' | 'labels' | 'focus'
+>
 
 /** The body of the request as a chunk. */
 function bodyChunk(

@@ -11,6 +11,12 @@ const Form = Type.Object(
         description: 'The labels of the files: a JSON object. It stands before the files (U14).',
       }),
     ),
+    focus: Type.Optional(
+      Type.String({
+        description:
+          'The point of the pictures that sizes keep that cut: `0.3,0.5`, or a JSON object with `x` and `y`. It stands before the files (M11).',
+      }),
+    ),
     file: Type.Array(Type.String({ format: 'binary' }), {
       description: 'One or more files.',
     }),
@@ -18,7 +24,7 @@ const Form = Type.Object(
   {
     additionalProperties: true,
     description:
-      'Every part with a filename is a file; fields besides `labels` are ignored. Malformed and ambiguous forms are refused.',
+      'Every part with a filename is a file; fields besides `labels` and `focus` are ignored. Malformed and ambiguous forms are refused.',
   },
 )
 
@@ -31,10 +37,11 @@ is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201
 of the bytes, if they show one.
 
 With an \`Idempotency-Key\` an upload can be sent again safely after its response was lost.`,
-  rules: 'U1 to U15, I1 to I5',
+  rules: 'U1 to U15, I1 to I5, M11',
   needs: 'media:write',
   headers: [
     ...(['Content-Disposition', 'Idempotency-Key', 'Mediabucket-Expires-At', 'Mediabucket-Labels'] as const),
+    'Mediabucket-Focus',
     'Expect',
   ],
   body: {

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { DisplayString, ParseError, parseDictionary, Token } from 'structured-headers'
+import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import { Fault } from '../core/faults.ts'
+import { focusTextRule, parseFocusText } from '../core/focus.ts'
 import { type Labels, labelRule, parseLabels, parseLabelText } from '../core/item-labels.ts'
 import { listingPaths } from '../core/page.ts'
 import { maxFileSizeOf, requireFileSize } from '../core/quotas.ts'
@@ -39,7 +41,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
     const largest = maxFileSizeOf(caller, maxFileSize)
     if (length > maxFormLength(largest)) requireFileSize(caller, largest + 1)
     const key = requestKey(request, caller)
-    return await operations.storeItems(caller, readFormFiles(request, readBody, headerLabels(request)), {
+    return await operations.storeItems(caller, readFormFiles(request, readBody, headerFacts(request)), {
       by: caller.actor,
       key,
       expiresAt: itemExpiryOf(request, caller, key !== null),
@@ -87,7 +89,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
       metrics.uploadedBytes.inc(items.reduce((sum, { size }) => sum + size, 0))
     }
 
-    const described = items.map((item) => mediaObjectOf(urls, item))
+    const described = items.map((item) => mediaObjectOf(urlsOfBucket(urls, caller), item))
     const [first, ...others] = described
     const caching = { 'cache-control': 'private, no-cache' }
     if (!first || others.length > 0) return { status: 201, headers: caching, json: { data: described } }
@@ -128,8 +130,29 @@ function rawFileHeaders(request: IncomingMessage): SentFile {
   return {
     filename: filename ?? null,
     declaredType: headers['content-type'] ?? null,
-    labels: headerLabels(request),
+    ...headerFacts(request),
   }
+}
+
+/** What a request says about its items, besides their names and types. */
+type SentFacts = Pick<SentFile, 'labels' | 'focus'>
+
+/** Throws Fault `request-malformed`. */
+const headerFacts = (request: IncomingMessage): SentFacts => ({
+  labels: headerLabels(request),
+  focus: headerFocus(request),
+})
+
+const focusHeader = 'mediabucket-focus'
+
+/** The focus in the header of a request (docs/interface.md M11); null without the header. Throws Fault `request-malformed`. */
+function headerFocus(request: IncomingMessage): number | null {
+  const header = request.headers[focusHeader]
+  if (header === undefined) return null
+  const focus = countHeader(request, focusHeader) > 1 ? undefined : parseFocusText(header.toString())
+  if (focus === undefined)
+    throw new Fault('request-malformed', `Mediabucket-Focus must be, once, ${focusTextRule}.`)
+  return focus
 }
 
 const labelsHeader = 'mediabucket-labels'
@@ -226,38 +249,40 @@ const maxParts = 1_000
  * Yields the file parts of a form as they arrive, those that arrive together as one group, and skips its fields (docs/interface.md U1). Throws before the body is
  * read where the headers of the request are malformed.
  */
-function readFormFiles(request: IncomingMessage, readBody: BodyReader, labels: Labels | null): IncomingFiles {
+function readFormFiles(request: IncomingMessage, readBody: BodyReader, facts: SentFacts): IncomingFiles {
   const boundary = parseBoundary(request.headers['content-type'] ?? '')
-  return readFilesBetween(boundary, readBody(request), { labels })
+  return readFilesBetween(boundary, readBody(request), { facts })
 }
 
 /**
- * Yields the files of a form with this boundary, with these labels, or those of its field `labels`. `minStreamed` is that of readParts.
+ * Yields the files of a form with this boundary, with these facts, or those of its fields `labels` and `focus`. `minStreamed` is that of readParts.
  */
 export async function* readFilesBetween(
   boundary: string,
   bytes: AsyncIterable<Uint8Array>,
-  options: { readonly minStreamed?: number | undefined; readonly labels?: Labels | null } = {},
+  options: { readonly minStreamed?: number | undefined; readonly facts?: SentFacts } = {},
 ): AsyncGenerator<readonly IncomingFile[]> {
-  let [hasFile, hasEmptyInput, hasLabels] = [false, false, false]
-  let { labels = null } = options
+  let [hasFile, hasEmptyInput] = [false, false]
+  let { facts = {} } = options
+  const fields = new Set<string>()
   for await (const parts of readParts(bytes, boundary, maxParts, options.minStreamed)) {
     const files: IncomingFile[] = []
     for (const part of parts) {
       const sent = readFileHeaders(part.headers, boundary)
       if (sent === null) {
-        if (readFieldName(part.headers, boundary) !== 'labels') {
+        const name = readFieldName(part.headers, boundary)
+        if (!isFactName(name)) {
           await skipField(part.body)
           continue
         }
-        if (hasLabels || hasFile || files.length > 0) throw malformedLabels()
-        hasLabels = true
-        labels = await readLabelsField(part.body)
+        if (fields.has(name) || hasFile || files.length > 0) throw malformedFact(name)
+        fields.add(name)
+        facts = { ...facts, [name]: await readFactField(name, part.body) }
         continue
       }
       const body = sent.filename === '' ? await bodyUnlessEmpty(part.body) : part.body
       if (body === null) hasEmptyInput = true
-      else files.push({ sent: labels === null ? sent : { ...sent, labels }, body })
+      else files.push({ sent: { ...sent, ...facts }, body })
     }
     if (files.length === 0) continue
     hasFile = true
@@ -295,25 +320,33 @@ const minFileBytes = (formLength: number): number =>
   Math.max(0, formLength - maxParts * (maxFieldSize + maxPartOverhead) - maxPartOverhead)
 
 /** Bytes. More than labels can have. */
-const maxLabelsField = 65_536
+const maxFactField = 65_536
 
-const malformedLabels = () =>
-  malformedForm(
-    `a field named labels must be a JSON object with ${labelRule}, and stands once, before the files`,
-  )
+/** The fields of a form that say something about its files. `read` returns undefined for a malformed text. */
+const factFields = {
+  labels: { accepts: `a JSON object with ${labelRule}`, read: parseLabelText },
+  focus: { accepts: focusTextRule, read: parseFocusText },
+} as const satisfies Record<keyof SentFacts, object>
 
-async function readLabelsField(field: Part['body']): Promise<Labels | null> {
+type FactName = keyof typeof factFields
+const isFactName = (name: string | undefined): name is FactName =>
+  name !== undefined && Object.hasOwn(factFields, name)
+
+const malformedFact = (name: FactName) =>
+  malformedForm(`a field named ${name} must be ${factFields[name].accepts}; it stands once, before the files`)
+
+async function readFactField(name: FactName, field: Part['body']): Promise<Labels | number | null> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of field instanceof Uint8Array ? [field] : field) {
     size += chunk.byteLength
-    if (size > maxLabelsField) throw malformedLabels()
+    if (size > maxFactField) throw malformedFact(name)
     // The memory of a chunk is freed when the next one is read.
     chunks.push(Uint8Array.from(chunk))
   }
-  const labels = parseLabelText(Buffer.concat(chunks).toString())
-  if (labels === undefined) throw malformedLabels()
-  return labels
+  const fact = factFields[name].read(Buffer.concat(chunks).toString())
+  if (fact === undefined) throw malformedFact(name)
+  return fact
 }
 
 async function skipField(field: Part['body']): Promise<void> {

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import { mediaObjectOf } from '../items/item-operations.ts'
 import type { ItemChange } from '../storage/catalog/feed/feed.ts'
@@ -14,7 +15,10 @@ export interface Message {
   readonly range: { readonly first: number; readonly last: number } | null
 }
 
-type Receiver = Pick<WebhookReader, 'id' | 'bucket' | 'batch' | 'position' | 'renewed'>
+type Receiver = Pick<
+  WebhookReader,
+  'id' | 'bucket' | 'batch' | 'position' | 'renewed' | 'isPrivate' | 'pictures'
+>
 
 /**
  * The message about changes, of which there is at least one (docs/interface.md WH4). Its id is the same for the same changes, so that
@@ -22,11 +26,11 @@ type Receiver = Pick<WebhookReader, 'id' | 'bucket' | 'batch' | 'position' | 're
  * numbers.
  */
 export function messageOf(
-  { id, bucket, batch }: Receiver,
+  receiver: Receiver,
   changes: readonly ItemChange[],
   {
     epoch,
-    urls,
+    urls: settings,
     signer,
   }: {
     readonly epoch: string
@@ -34,6 +38,8 @@ export function messageOf(
     readonly signer: LinkSigner | null
   },
 ): Message {
+  const { id, bucket, batch } = receiver
+  const urls = urlsOfBucket(settings, receiver)
   const described = changes.map(({ kind, time, number, itemId, item }) => ({
     type: `item.${kind}`,
     timestamp: new Date(time).toISOString(),

@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeAll, expect, test } from 'vitest'
+import { BucketVariants } from '../../src/core/bucket-pictures.ts'
 import { newItemId } from '../../src/core/ids.ts'
 import { BytesCache, cachedBytesOperations } from '../../src/downloads/bytes-cache.ts'
 import { BytesResponder } from '../../src/downloads/bytes-response.ts'
@@ -62,7 +63,7 @@ async function fill(capacity: number, size: number) {
     { ...operations, findByName: async () => found, verifyLink: () => expect.unreachable() },
     {
       ...responses,
-      variants: variantList,
+      variants: new BucketVariants({}),
       formatFor: () => 'webp',
       prepareBody: async () => () => undefined,
       recordDownload: null,
@@ -80,7 +81,7 @@ async function fill(capacity: number, size: number) {
       line: emptyLine(),
       isHead: false,
       name: id,
-      variant: undefined,
+      selection: { name: undefined },
       wait: undefined,
       isDownload: false,
       link: null,
@@ -91,7 +92,7 @@ async function fill(capacity: number, size: number) {
     request.httpVersionMajor = 1
     request.httpVersionMinor = 1
     await setImmediate()
-    const cached = responses.open(id, undefined)
+    const cached = responses.open(id, { name: undefined })
     expect(cached?.head ?? head).toBe(head)
     const response = new ServerResponse(request)
     response.assignSocket(request.socket)

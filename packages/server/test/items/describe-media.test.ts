@@ -31,6 +31,7 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     caption: null,
     labels: {},
     path: null,
+    focus: null,
     taken_at: null,
     variants: null,
     variant_sizes: null,

@@ -17,6 +17,7 @@ const grant: Grant = {
   isPrivate: false,
   signsPages: false,
   publicKeys: false,
+  pictures: null,
   nextExpiry: null,
   itemDays: null,
   limits: null,

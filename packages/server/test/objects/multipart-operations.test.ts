@@ -76,7 +76,7 @@ async function openData() {
       total: 0,
     },
     ...{ isPrivate: false, nextExpiry: null, itemDays: null, limits: null, fileLimits: null },
-    ...{ signsPages: false, removesMetadata: false, publicKeys: false },
+    ...{ signsPages: false, removesMetadata: false, publicKeys: false, pictures: null },
   }
   return {
     ...{ data, catalog, caller, bucketId },

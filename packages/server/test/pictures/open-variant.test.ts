@@ -73,6 +73,7 @@ function slowVariants(
     toolWorkers: { run: () => expect.unreachable(), runAhead: () => expect.unreachable() },
     tools: new Map(),
     maxPixels: 1,
+    animationTime: 0,
     rendererOf: async () => (typeof renderer === 'string' ? renderer : renderer()),
     hasRoom: () => true,
     onRendered: ({ outcome }) => outcomes.push(outcome),

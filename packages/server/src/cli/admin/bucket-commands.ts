@@ -108,6 +108,28 @@ const options: readonly BucketOption[] = [
     describe: (publicKeys) => (publicKeys ? 'public keys' : 'no public keys'),
   }),
   option({
+    name: 'variants',
+    value: 'SIZES|none',
+    help: 'The sizes of smaller pictures, such as "card=640x360:cover link=1200x630:cover:jpeg:q80", or none for those of the service.',
+    ofSettings: ({ variants }) => variants,
+    describe: (variants) =>
+      variants === null ? 'the sizes of the service' : `the sizes ${variants.join(', ')}`,
+  }),
+  option({
+    name: 'public-variants',
+    value: 'NAMES|none',
+    help: 'The sizes of smaller pictures that everybody may read although the bucket is private, by their names.',
+    ofSettings: ({ publicVariants }) => publicVariants,
+    describe: (names) => (names === null ? 'no public variants' : `public variants ${names.join(', ')}`),
+  }),
+  option({
+    name: 'crop',
+    value: 'center|attention|none',
+    help: 'What sizes that cut keep of pictures without a focus, or none for the setting of the service.',
+    ofSettings: ({ crop }) => crop,
+    describe: (crop) => (crop === null ? 'the crop of the service' : `the crop "${crop}"`),
+  }),
+  option({
     name: 'remove-metadata',
     value: 'on|off|except-taken',
     help: 'Whether location, camera and other metadata is removed from pictures and videos. Applies to later uploads.',
@@ -255,7 +277,7 @@ const columns = [
 export const bucketSet = administrationCommand({
   help: `Usage: mediabucket bucket set NAME ${bucketUsage}
 
-Works while the service is running. --private, --signed-pages and --public-keys apply from the next request, the other settings from the next upload and
+Works while the service is running. --private, --signed-pages, --public-keys, --variants, --public-variants and --crop apply from the next request, the other settings from the next upload and
 the next delete. Existing items stay, even if they exceed the quota, and so do items that are in the trash, until the time that they had.
 
 Options:

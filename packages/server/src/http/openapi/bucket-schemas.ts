@@ -82,6 +82,9 @@ const {
   private: isPrivate,
   signed_pages: signedPages,
   public_keys: publicKeys,
+  variants,
+  public_variants: publicVariants,
+  crop,
   remove_metadata: removeMetadata,
 } = BucketObject.properties
 
@@ -123,6 +126,9 @@ const settingMembers = {
   private: Type.Optional(isPrivate),
   signed_pages: Type.Optional(signedPages),
   public_keys: Type.Optional(publicKeys),
+  variants: Type.Optional(variants),
+  public_variants: Type.Optional(publicVariants),
+  crop: Type.Optional(crop),
   remove_metadata: Type.Optional(removeMetadata),
   keep_taken_at: Type.Optional(
     Type.Boolean({

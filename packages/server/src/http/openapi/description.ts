@@ -114,6 +114,12 @@ export const requestHeaders = {
     schema: text,
     example: 'album="42", user="7"',
   },
+  'Mediabucket-Focus': {
+    description:
+      'The point of a picture that sizes keep that cut, from 0 to 1 of its width and its height: `0.3,0.5`, or a JSON object with `x` and `y`. In a form, a field `focus` replaces it.',
+    schema: text,
+    example: '0.3,0.5',
+  },
   'Mediabucket-Bucket': {
     description:
       'The name of the bucket: required with a service token, which belongs to none. Every other token may name its own bucket only.',

@@ -275,7 +275,7 @@ export const BytesQuery = Type.Object({
       pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
       examples: ['thumb'],
       description:
-        'A smaller picture instead of the bytes, by the name of its size: `thumb` (400 × 400 pixels), `medium` (1600 × 1600 pixels), or another size of MEDIABUCKET_VARIANTS. AVIF for clients that accept `image/avif`, WebP for others.',
+        'A smaller picture instead of the bytes, by the name of its size: `thumb` (400 × 400 pixels), `medium` (1600 × 1600 pixels), or another size of the bucket or of MEDIABUCKET_VARIANTS. Unless the size has a format of its own, AVIF for clients that accept `image/avif`, WebP for others.',
     }),
   ),
   w: Type.Optional(

@@ -23,6 +23,7 @@ export const sampleItem: ValueOf<typeof MediaObject> = {
   caption: null,
   labels: { album: '42', user: '7' },
   path: 'summer/day 1/harbour.jpg',
+  focus: { x: 0.3125, y: 0.5 },
   variants: {
     thumb: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=thumb`,
     medium: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=medium`,
@@ -119,6 +120,9 @@ export const sampleBucket = {
   private: false,
   signed_pages: false,
   public_keys: false,
+  variants: ['card=640x360:cover', 'link=1200x630:cover:jpeg:q80'],
+  public_variants: null,
+  crop: null,
   remove_metadata: false,
   keep_taken_at: true,
   item_days: null,

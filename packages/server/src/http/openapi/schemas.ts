@@ -4,6 +4,7 @@ import { maxIds } from '../../core/ids.ts'
 import { maxLabels, maxLabelValue } from '../../core/item-labels.ts'
 import { maxAltText, maxCaption } from '../../core/names.ts'
 import { pageSize } from '../../core/page.ts'
+import { maxSizes, sizesRule } from '../../core/variant-sizes.ts'
 import { type ItemChangeKind, itemChangeKinds } from '../../storage/catalog/items/item-changes.ts'
 
 // The shapes that several schemas have.
@@ -69,6 +70,13 @@ export const Page = closedObject(
 
 export const WrappedPage = closedObject('WrappedPage', 'A page inside `data`.', { data: Page })
 
+const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
+const Focus = closedObject(
+  'Focus',
+  'The point of the picture that sizes keep that cut, as the picture is displayed; null for none (M11).',
+  { x: share('Of the width, from the left.'), y: share('Of the height, from the top.') },
+)
+
 const VariantDimensions = closedObject('VariantDimensions', 'The dimensions of a variant in pixels.', {
   width: Type.Integer({ minimum: 1 }),
   height: Type.Integer({ minimum: 1 }),
@@ -123,6 +131,7 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
       description: 'The path of the file within the folder that was uploaded; null for other files (U15).',
     }),
   ),
+  focus: nullable(Focus),
   variants: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
     properties: {
@@ -157,6 +166,7 @@ export const ItemEditBody = closedObject('ItemEdit', 'Changes of an item: a JSON
   alt_text: Type.Optional(nullable(Type.String({ maxLength: maxAltText }))),
   caption: Type.Optional(nullable(Type.String({ maxLength: maxCaption }))),
   labels: Type.Optional(labelChanges),
+  focus: Type.Optional(nullable(Focus)),
 })
 
 export const LabelBody = closedObject('LabelChanges', 'Labels for several items.', {
@@ -334,6 +344,25 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   signed_pages: Type.Boolean({ description: 'Whether lists of a private bucket have signed URLs.' }),
   public_keys: Type.Boolean({
     description: 'Whether everybody may read objects of the S3 protocol that are public-read, by their keys.',
+  }),
+  variants: nullable(
+    Type.Array(Type.String(), {
+      ...{ minItems: 1, maxItems: maxSizes },
+      description: `The sizes of the variants of its items, as entries of MEDIABUCKET_VARIANTS: ${sizesRule}. \`thumb\` and \`medium\` of the service are added. Null for all sizes of the service.`,
+    }),
+  ),
+  public_variants: nullable(
+    Type.Array(Type.String(), {
+      maxItems: maxSizes,
+      description:
+        'The names of the sizes that everybody may read although the bucket is private; null for none.',
+    }),
+  ),
+  crop: Type.Unsafe<'center' | 'attention' | null>({
+    type: ['string', 'null'],
+    enum: ['center', 'attention', null],
+    description:
+      'What sizes that cut keep of pictures without a focus: the middle, or the part that attracts the eye; null for MEDIABUCKET_CROP.',
   }),
   remove_metadata: Type.Boolean({
     description: 'Whether metadata is removed from pictures and videos when they are stored.',

@@ -144,6 +144,12 @@ export interface IntentLog {
 }
 
 /** Variants of pictures. They can be rendered again, so losing one is harmless. */
+/** A variant of an item in the store. */
+export interface StoredVariant {
+  readonly id: ItemId
+  readonly key: VariantKey
+}
+
 export interface VariantStore {
   /**
    * Replaces an existing variant atomically. After a crash, the variant is complete or missing; after a power failure, all
@@ -160,6 +166,12 @@ export interface VariantStore {
 
   /** Removes all variants of the item, also of sizes that no longer exist, as `BlobStore.remove` does. */
   remove(id: ItemId): Promise<void>
+
+  /** The stored variants of an item, or of all items. Those that are stored or removed in the meantime may be missing. */
+  list(id?: ItemId): AsyncIterable<StoredVariant>
+
+  /** Removes a variant, if it is stored. */
+  removeOne(id: ItemId, key: VariantKey): Promise<void>
 }
 
 /** Stores the bytes of items. When the promise of a change resolves, the change survives a power failure. */

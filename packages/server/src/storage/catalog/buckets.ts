@@ -2,9 +2,17 @@ import { randomInt } from 'node:crypto'
 import { type MetadataRemoval, settingsChanged, settingsTag } from '../../core/bucket-settings.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Actor } from '../../core/token-rules.ts'
+import { type Crop, isCrop } from '../../core/variants.ts'
 import type { AuditEvent } from './audit/audit-events.ts'
 import { auditedWritesOf, ofBucketNamed } from './declarations.ts'
-import type { Bucket, BucketId, BucketSettings, BucketWithTrash, NamedBucket } from './records.ts'
+import type {
+  Bucket,
+  BucketId,
+  BucketSettings,
+  BucketWithTrash,
+  NamedBucket,
+  Servability,
+} from './records.ts'
 import {
   all,
   bucketIdOf,
@@ -38,6 +46,9 @@ const columnOf: { readonly [Name in keyof BucketSettings]: string } = {
   isPrivate: 'private',
   signedPages: 'signed_pages',
   publicKeys: 'public_keys',
+  variants: 'variants',
+  publicVariants: 'public_variants',
+  crop: 'crop',
   removesMetadata: 'remove_metadata',
   itemDays: 'item_days',
 }
@@ -58,18 +69,54 @@ export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   maxItems: integerOrNull(row, from + settingPlaces.maxItems),
   maxBytes: integerOrNull(row, from + settingPlaces.maxBytes),
   maxFileSize: integerOrNull(row, from + settingPlaces.maxFileSize),
-  types: readTypes(row, from + settingPlaces.types),
+  types: readTexts(row, from + settingPlaces.types),
   trashDays: integer(row, from + settingPlaces.trashDays),
   isPrivate: integer(row, from + settingPlaces.isPrivate) === 1,
   signedPages: integer(row, from + settingPlaces.signedPages) === 1,
   publicKeys: integer(row, from + settingPlaces.publicKeys) === 1,
+  variants: readTexts(row, from + settingPlaces.variants),
+  publicVariants: readTexts(row, from + settingPlaces.publicVariants),
+  crop: readCrop(row, from + settingPlaces.crop),
   removesMetadata: readRemoval(row, from + settingPlaces.removesMetadata),
   itemDays: integerOrNull(row, from + settingPlaces.itemDays),
 })
 
-/** Reads the column `types`: the types separated by spaces, null for all. */
-export const readTypes = (row: Row, index: number): readonly string[] | null =>
+/** Reads texts that are separated by spaces, such as the types of a bucket; null for none. */
+export const readTexts = (row: Row, index: number): readonly string[] | null =>
   textOrNull(row, index)?.split(' ') ?? null
+
+function readCrop(row: Row, index: number): Crop | null {
+  const crop = textOrNull(row, index)
+  return crop !== null && isCrop(crop) ? crop : null
+}
+
+/** Of a row of `buckets`: its options about pictures as StoredPictures. */
+const picturesText = `coalesce(crop, '') || ';' || coalesce(public_variants, '') || ';' || coalesce(variants, '')`
+const hasPictureOptions = '(variants IS NOT NULL OR public_variants IS NOT NULL OR crop IS NOT NULL)'
+export const picturesColumn = `CASE WHEN ${hasPictureOptions} THEN ${picturesText} END`
+
+/** The buckets that have such options, with these. */
+export const listPictureOptions = (): Query<{ readonly id: BucketId; readonly pictures: string }[]> =>
+  all(
+    (row) => ({ id: readId(row), pictures: text(row, 1) }),
+    `SELECT id, ${picturesText} FROM buckets WHERE id > 0 AND ${hasPictureOptions} ORDER BY id`,
+  )
+
+/** The same of the bucket of a row of `items`. */
+export const picturesOfItem = `(SELECT ${picturesText} FROM buckets WHERE buckets.id = items.bucket_id AND ${hasPictureOptions})`
+
+/** Of the bucket of a row of `items`: as `private`, and 4 more if it has options about pictures. An item without a bucket is not public. */
+export const stateOfBucket = `coalesce((SELECT private + CASE WHEN ${hasPictureOptions} THEN 4 ELSE 0 END FROM buckets WHERE buckets.id = items.bucket_id), 1)`
+
+/** Whether an item can be served, by `stateOfBucket`. */
+export function servabilityOf(
+  ofBucket: number,
+  { isRenamed, hasFocus }: { readonly isRenamed: boolean; readonly hasFocus: boolean },
+): Servability {
+  const state = ofBucket & 3
+  if (state > 0) return state === 1 ? 'private' : 'not'
+  return isRenamed ? 'renamed' : ofBucket > 0 || hasFocus ? 'styled' : 'servable'
+}
 
 /** Those of the new settings that differ from the current ones. */
 const changedSettings = (
@@ -89,15 +136,15 @@ interface ColumnValue {
 
 /** The columns of the given settings, with their new values. */
 export function settingValues(settings: Partial<BucketSettings>): ColumnValue[] {
-  const { removesMetadata, types } = settings
+  const { removesMetadata } = settings
   const written = {
     ...settings,
     removesMetadata: removesMetadata === undefined ? undefined : writtenRemoval(removesMetadata),
-    types: types == null ? types : types.join(' '),
   }
-  return Object.entries(columnOf).flatMap(([name, column]) => {
+  return Object.entries(columnOf).flatMap(([name, column]): ColumnValue[] => {
     const value = written[name as keyof BucketSettings]
     if (value === undefined) return []
+    if (value !== null && typeof value === 'object') return [{ column, value: value.join(' ') }]
     return [{ column, value: typeof value === 'boolean' ? Number(value) : value }]
   })
 }
@@ -425,7 +472,7 @@ export const slotOf = (shape: RankShape, level: number, seq: number): number =>
 export const indexOf = (shape: RankShape, level: number, seq: number): number =>
   Math.floor(seq / childWidth(shape, level)) % shape.fanOut
 
-export const reads = { findBucketNamed, listBuckets, hasPrivateBuckets }
+export const reads = { findBucketNamed, listBuckets, hasPrivateBuckets, listPictureOptions }
 
 export const writes = {
   ...auditedWritesOf({ createBucket }),

@@ -1,3 +1,4 @@
+import type { StoredPictures } from '../../core/bucket-pictures.ts'
 import type { BucketSettings, MetadataRemoval } from '../../core/bucket-settings.ts'
 import type { ItemId } from '../../core/ids.ts'
 import type { LabelChanges } from '../../core/item-labels.ts'
@@ -50,6 +51,8 @@ export interface Grant {
   readonly signsPages: boolean
   /** Whether everybody may read objects that are public-read, by their keys. */
   readonly publicKeys: boolean
+  /** The options of the bucket about pictures. */
+  readonly pictures: StoredPictures
   readonly removesMetadata: MetadataRemoval
 }
 
@@ -124,12 +127,12 @@ export interface NewPreview extends Preview {
 }
 
 /** Changes of an item: members that are left out stay as they are. */
-export interface ItemEdit extends Partial<ItemTexts> {
+export interface ItemEdit extends Partial<ItemTexts>, Pick<NewItem, 'focus'> {
   readonly labels?: LabelChanges
 }
 
 /** What an edit expects an item to have. */
-export interface ItemState extends ItemTexts, Pick<NewItem, 'labels'> {}
+export interface ItemState extends ItemTexts, Pick<NewItem, 'labels' | 'focus'> {}
 
 /** The item after an edit; `changed` if it did not have the expected texts, `full` if it would have too many labels. */
 export type EditedItem = ItemDetails | 'missing' | 'changed' | 'full'
@@ -142,10 +145,10 @@ export interface LabelledItems {
 }
 
 /**
- * Whether an item can be served to everybody. A renamed item can be served, but its earlier response headers must not be reused. A private
- * item needs a token or a signed URL.
+ * Whether an item can be served to everybody. A renamed item can be served, but its earlier response headers must not be reused. The variants of
+ * a styled item depend on the options of its bucket, or on its focus. A private item needs a token or a signed URL.
  */
-export type Servability = 'servable' | 'renamed' | 'private' | 'not'
+export type Servability = 'servable' | 'renamed' | 'styled' | 'private' | 'not'
 
 /** A stored item: the details, and where it and its bytes are. */
 export interface Item extends ItemDetails {
@@ -156,6 +159,8 @@ export interface Item extends ItemDetails {
   readonly contentId: ContentId | null
   /** True if its bucket is private. */
   readonly isPrivate: boolean
+  /** The options of its bucket about pictures. */
+  readonly pictures: StoredPictures
 }
 
 /** An item that is added, with its bytes. It has this shape from the handler of its upload to the writer. */

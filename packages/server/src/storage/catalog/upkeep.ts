@@ -158,6 +158,15 @@ export function* storeAudit(isOn: boolean): Work<undefined> {
   if ((yield* isAudited()) !== isOn) yield* writeMeta(auditKey, isOn ? 'on' : 'off')
 }
 
+const sizesKey = 'variant_sizes'
+
+/** Identifies the sizes of variants at the last sweep of the stored ones; null before the first one. */
+export const sweptSizes = (): Query<string | null> => readMeta(sizesKey)
+
+export function* storeSweptSizes(sizes: string): Work<undefined> {
+  yield* writeMeta(sizesKey, sizes)
+}
+
 /** Ids of some items whose bytes are in the blob store: the first and the last ones. */
 export function* someWithBlobs(): Query<ItemId[]> {
   const some = (order: 'ASC' | 'DESC') =>
@@ -259,12 +268,12 @@ export function* checkWrites(): Work<undefined> {
 
 export const reads = {
   ...{ listIntents, expiredIntents, findUnreferenced, itemsNamed, listTombstones, removableBlobs },
-  ...{ blobsIdentity, someWithBlobs, isNew, checkReads },
+  ...{ blobsIdentity, someWithBlobs, isNew, checkReads, sweptSizes },
 }
 
 export const writes = {
   ...writesOf({ addIntents, retireIntents, clearIntents, clearTombstones }),
-  ...writesOf({ claimBlobsIdentity, storeAudit, awaitEarlierWrites, checkWrites }),
+  ...writesOf({ claimBlobsIdentity, storeAudit, storeSweptSizes, awaitEarlierWrites, checkWrites }),
   ...auditedWritesOf({ recordUpkeep }),
 }
 

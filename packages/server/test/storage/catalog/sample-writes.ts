@@ -247,6 +247,7 @@ const ofEachKind: { readonly [Kind in WriteKind]: Make } = {
   clearTombstones: (catalog, { removed }) => catalog.clearTombstones([removed.id]),
   claimBlobsIdentity: (catalog) => catalog.claimBlobsIdentity('identity'),
   storeAudit: (catalog) => catalog.storeAudit(true),
+  storeSweptSizes: (catalog) => catalog.storeSweptSizes('0'.repeat(32)),
   recordUpkeep: (catalog) => catalog.recordUpkeep({ kind: 'fsck', finishedAt: now, faults: 0 }),
   setPreview: (catalog, { kept: [item] }) =>
     catalog.setPreview(bucketId, item.id, { thumbhash: hashOf('preview'), duration: 5, width: 1, height: 2 }),

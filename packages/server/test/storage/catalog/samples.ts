@@ -26,7 +26,7 @@ export const newItem = (fields: Partial<NewItem> = {}): NewItem => ({
 export const storedItem = (fields: Partial<Item> = {}): Item => ({
   ...newItem(),
   ...{ thumbhash: null, duration: null, altText: null, caption: null },
-  ...{ bucketId: 1 as BucketId, isDamaged: false, contentId: null, isPrivate: false },
+  ...{ bucketId: 1 as BucketId, isDamaged: false, contentId: null, isPrivate: false, pictures: null },
   ...fields,
 })
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { storedFocus } from '../../../src/core/focus.ts'
 import { newItemId, newUploadId } from '../../../src/core/ids.ts'
 import { service } from '../../../src/core/token-rules.ts'
 import { buffersOf } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
@@ -31,6 +32,7 @@ const completeItem = (sha256: Uint8Array): Required<NewItem> => ({
   takenAt: 1_532_023_331_000,
   takenOffset: 120,
   takenRead: true,
+  focus: storedFocus({ x: 0.25, y: 0.5 }),
 })
 
 /** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */

@@ -3,11 +3,11 @@ import { readdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { errorCode, Fault } from '../../../core/faults.ts'
-import { type ItemId, requireItemId, shardOf } from '../../../core/ids.ts'
-import type { VariantKey } from '../../../core/variants.ts'
+import { type ItemId, isItemId, requireItemId, shardOf } from '../../../core/ids.ts'
+import { isVariantKey, type VariantKey } from '../../../core/variants.ts'
 import { type BatchThread, OnDemandThread, startBatchThread } from '../../batch-threads.ts'
 import { isFull, isIoError, isShortage } from '../../sqlite.ts'
-import type { VariantStore } from '../blobs.ts'
+import type { StoredVariant, VariantStore } from '../blobs.ts'
 import { openMemoryBlob } from '../memory-blob.ts'
 import { entryTypeAt, type Files, ForeignEntry, unlinkIfThere } from './files.ts'
 import { type FileReaders, isStored, openStoredFile } from './stored-files.ts'
@@ -78,7 +78,7 @@ export class DiskVariants implements VariantStore {
     const [name, shard] = [variantName(id, key), shardOf(id)]
     const required = pictureSize === undefined ? null : { root: pictures, shard, name: id, size: pictureSize }
     const bytes = await database.run({ kind: 'read', name, required }).catch(nullIfUnreadable)
-    if (bytes) return openMemoryBlob(bytes)
+    if (bytes instanceof Uint8Array) return openMemoryBlob(bytes)
     if (readers) return readers.open({ root, shard, name, hasIdentity: false, wholeUpTo, required })
     if (required !== null && !isStored(required)) return null
     const directory = join(root, shard)
@@ -92,6 +92,44 @@ export class DiskVariants implements VariantStore {
     if (!(await this.#exists(directory))) return
     for (const name of await readdir(directory))
       if (name.startsWith(`${id}.`)) await unlinkIfThere(files, join(directory, name))
+  }
+
+  async *list(id?: ItemId): AsyncGenerator<StoredVariant> {
+    yield* this.#rows(id)
+    yield* this.#files(id)
+  }
+
+  async removeOne(id: ItemId, key: VariantKey): Promise<void> {
+    const { root, database, files } = this.#parts
+    const name = variantName(id, key)
+    await database.run({ kind: 'remove-one', name })
+    const directory = join(root, shardOf(id))
+    if (await this.#exists(directory)) await unlinkIfThere(files, join(directory, name))
+  }
+
+  async *#rows(id: ItemId | undefined): AsyncGenerator<StoredVariant> {
+    const start = id === undefined ? '' : `${requireItemId(id)}.`
+    for (let after: string | undefined = start; after !== undefined; ) {
+      const names: VariantOutput = await this.#parts.database.run({
+        kind: 'list',
+        after,
+        limit: namesPerRead,
+      })
+      if (!Array.isArray(names)) return
+      const own: readonly string[] = names.filter((name) => name.startsWith(start))
+      for (const name of own) yield* storedVariantOf(name)
+      after = own.length < namesPerRead ? undefined : own.at(-1)
+    }
+  }
+
+  async *#files(id: ItemId | undefined): AsyncGenerator<StoredVariant> {
+    const { root, files } = this.#parts
+    if (entryTypeAt(files, root) !== 'directory') return
+    for (const shard of id === undefined ? await readdir(root) : [shardOf(id)]) {
+      if (entryTypeAt(files, join(root, shard)) !== 'directory') continue
+      for (const name of await readdir(join(root, shard)))
+        if (id === undefined || name.startsWith(`${id}.`)) yield* storedVariantOf(name)
+    }
   }
 
   async #storeFile(id: ItemId, key: VariantKey, bytes: Uint8Array): Promise<void> {
@@ -143,6 +181,14 @@ interface DiskVariantParts {
   readonly readers: Pick<FileReaders, 'open'> | null
   /** Bytes of the largest variant that is stored in `variants.db`. */
   readonly inlineSize: number
+}
+
+/** Names of rows that are read together. */
+const namesPerRead = 1_000
+
+function* storedVariantOf(name: string): Generator<StoredVariant> {
+  const [id = '', key = '', ...more] = name.split('.')
+  if (isItemId(id) && isVariantKey(key) && more.length === 0) yield { id, key }
 }
 
 const variantName = (id: ItemId, key: VariantKey): string => `${requireItemId(id)}.${key}`

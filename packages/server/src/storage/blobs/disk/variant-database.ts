@@ -24,11 +24,16 @@ export type VariantRequest =
     }
   | { readonly kind: 'store'; readonly name: string; readonly bytes: Uint8Array }
   | { readonly kind: 'remove'; readonly id: ItemId }
+  | { readonly kind: 'remove-one'; readonly name: string }
+  /** Up to `limit` names after this one. */
+  | { readonly kind: 'list'; readonly after: string; readonly limit: number }
 
-type Reading = VariantRequest & { readonly kind: 'read' }
+type Reading = VariantRequest & { readonly kind: 'read' | 'list' }
+const isReading = (request: VariantRequest): request is Reading =>
+  request.kind === 'read' || request.kind === 'list'
 
-/** The bytes that were read, or null. */
-export type VariantOutput = Uint8Array<ArrayBuffer> | null
+/** The bytes or the names that were read, or null. */
+export type VariantOutput = Uint8Array<ArrayBuffer> | readonly string[] | null
 
 /** Runs requests on `variants.db`. */
 export abstract class VariantDatabase {
@@ -40,12 +45,12 @@ export abstract class VariantDatabase {
 
   /** Runs the reads in one transaction and the changes in another one. Never throws. */
   apply(requests: readonly VariantRequest[]): Outcome<VariantOutput>[] {
-    const reads = requests.flatMap((request) => (request.kind === 'read' ? [request] : []))
-    const changes = requests.flatMap((request) => (request.kind === 'read' ? [] : [request]))
+    const reads = requests.filter(isReading)
+    const changes = requests.flatMap((request) => (isReading(request) ? [] : [request]))
     const read = this.#outcomesOf(reads, () => this.#readAll(reads)).values()
     const changed = this.#outcomesOf(changes, () => this.#changeAll(changes)).values()
-    return requests.map(({ kind }) => {
-      const { value } = kind === 'read' ? read.next() : changed.next()
+    return requests.map((request) => {
+      const { value } = isReading(request) ? read.next() : changed.next()
       if (value === undefined) throw new RangeError('a request has no outcome')
       return value
     })
@@ -84,22 +89,26 @@ export abstract class VariantDatabase {
       : requests.map((request) => readIfRequired(rows, request))
   }
 
-  #changeAll(requests: readonly Exclude<VariantRequest, { kind: 'read' }>[]): VariantOutput[] {
+  #changeAll(requests: readonly Exclude<VariantRequest, Reading>[]): VariantOutput[] {
     const rows = this.open(requests.some(({ kind }) => kind === 'store'))
     // Most items have no variants. Their removal must not need space on a full disk.
-    const changes = requests.filter((request) => request.kind === 'store' || rows?.hasAny(request.id))
+    const changes = requests.filter((request) => request.kind !== 'remove' || rows?.hasAny(request.id))
     if (rows !== null && changes.length > 0)
       rows.transaction('BEGIN IMMEDIATE', () => {
         for (const request of changes)
           if (request.kind === 'store') rows.store(request.name, request.bytes)
-          else rows.remove(request.id)
+          else if (request.kind === 'remove') rows.remove(request.id)
+          else rows.removeOne(request.name)
       })
     return requests.map(() => null)
   }
 }
 
-const readIfRequired = (rows: VariantRows, { name, required }: Reading): VariantOutput =>
-  required === null || isStored(required) ? rows.read(name) : null
+function readIfRequired(rows: VariantRows, request: Reading): VariantOutput {
+  if (request.kind === 'list') return rows.list(request.after, request.limit).map(({ name }) => name)
+  const { name, required } = request
+  return required === null || isStored(required) ? rows.read(name) : null
+}
 
 /** For commands, which neither create the database without need nor replace a damaged one: a server may be using it. */
 export class ExistingVariants extends VariantDatabase {

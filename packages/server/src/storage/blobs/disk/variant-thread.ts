@@ -19,7 +19,7 @@ serveBatches<VariantRequest, VariantOutput, string | null>(
   (requests, reply) => {
     const outcomes = variants.apply(requests)
     const buffers = outcomes.flatMap((outcome) =>
-      'output' in outcome && outcome.output ? [outcome.output.buffer] : [],
+      'output' in outcome && outcome.output instanceof Uint8Array ? [outcome.output.buffer] : [],
     )
     reply(outcomes, damage, buffers)
     damage = null

@@ -375,6 +375,8 @@ export const blobKey = (prefix: string, id: ItemId): string => `${prefix}${requi
 
 const variantsFolder = 'variants/'
 
+export const allVariantsFolder = (prefix: string): string => `${prefix}${variantsFolder}`
+
 export const variantFolder = (prefix: string, id: ItemId): string =>
   `${prefix}${variantsFolder}${requireItemId(id)}/`
 
@@ -384,7 +386,7 @@ export const variantObjectKey = (prefix: string, id: ItemId, key: VariantKey): s
 /** What an object is, by its key. */
 export type KeyMeaning =
   | { readonly kind: 'stored'; readonly id: ItemId }
-  | { readonly kind: 'variant'; readonly id: ItemId }
+  | { readonly kind: 'variant'; readonly id: ItemId; readonly variantKey: VariantKey }
   | { readonly kind: 'own' }
   | { readonly kind: 'foreign' }
 
@@ -394,6 +396,6 @@ export function meaningOf(prefix: string, key: string): KeyMeaning {
   if (isItemId(name)) return { kind: 'stored', id: name }
   const [folder, id = '', variantKey = '', ...more] = name.split('/')
   if (`${folder}/` === variantsFolder && isItemId(id) && isVariantKey(variantKey) && more.length === 0)
-    return { kind: 'variant', id }
+    return { kind: 'variant', id, variantKey }
   return { kind: 'foreign' }
 }

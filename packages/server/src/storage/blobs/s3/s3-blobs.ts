@@ -12,10 +12,12 @@ import type {
   OpenBlob,
   PartialUploadStore,
   PartLog,
+  StoredVariant,
   VariantStore,
 } from '../blobs.ts'
 import type { ReceivedBlob } from '../received-file.ts'
 import {
+  allVariantsFolder,
   announcedKey,
   blobKey,
   createS3Clients,
@@ -194,6 +196,18 @@ class S3Variants implements VariantStore {
   async remove(id: ItemId): Promise<void> {
     const { calls } = this.#objects
     for await (const { key } of calls.list(variantFolder(this.#prefix, id))) await calls.remove(key)
+  }
+
+  async *list(id?: ItemId): AsyncGenerator<StoredVariant> {
+    const folder = id === undefined ? allVariantsFolder(this.#prefix) : variantFolder(this.#prefix, id)
+    for await (const { key } of this.#objects.calls.list(folder)) {
+      const meaning = meaningOf(this.#prefix, key)
+      if (meaning.kind === 'variant') yield { id: meaning.id, key: meaning.variantKey }
+    }
+  }
+
+  async removeOne(id: ItemId, key: VariantKey): Promise<void> {
+    await this.#objects.calls.remove(variantObjectKey(this.#prefix, id, key))
   }
 }
 

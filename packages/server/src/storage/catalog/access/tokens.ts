@@ -14,8 +14,9 @@ import {
   findBucket,
   findLiveBucket,
   isNotDeleted,
+  picturesColumn,
   readRemoval,
-  readTypes,
+  readTexts,
 } from '../buckets.ts'
 import { auditedWritesOf, ofBucket, ofBucketNamed, writesOf } from '../declarations.ts'
 import type { BucketId, BucketSettings, Grant, GrantedLimits, TokenId } from '../records.ts'
@@ -135,7 +136,7 @@ const granted = (engine: EngineName, now: string, token = ofToken) =>
   selectColumns({
     ...token,
     ...{ revision: 'revision', total: 'total', privacy: privacyColumn, removal: 'remove_metadata' },
-    ...{ maxFileSize: 'max_file_size', types: 'types' },
+    ...{ maxFileSize: 'max_file_size', types: 'types', pictures: picturesColumn },
     ...{ nextExpiry: 'next_expiry', itemDays: 'item_days', expired: expiredColumn(engine, now) },
   })
 export const grantColumns = (engine: EngineName, now: string): string => granted(engine, now).text
@@ -164,11 +165,12 @@ export function readGrant(row: Row): Grant {
     isPrivate: (privacy & 3) > 0,
     signsPages: (privacy & 3) === 2,
     publicKeys: privacy >= 4,
+    pictures: textOrNull(row, at.pictures),
     removesMetadata: readRemoval(row, at.removal),
     fileLimits:
       row[at.maxFileSize] === null && row[at.types] === null
         ? null
-        : { maxFileSize: integerOrNull(row, at.maxFileSize), types: readTypes(row, at.types) },
+        : { maxFileSize: integerOrNull(row, at.maxFileSize), types: readTexts(row, at.types) },
     nextExpiry: integerOrNull(row, at.nextExpiry),
     itemDays: limits?.itemDays ?? integerOrNull(row, at.itemDays),
     limits,

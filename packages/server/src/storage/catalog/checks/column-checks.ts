@@ -1,7 +1,9 @@
+import { publicNamesOf, sizeEntriesOf } from '../../../core/bucket-settings.ts'
 import { isObject, parseJson } from '../../../core/json.ts'
 import { isNote, isTypes, readLimits } from '../../../core/quotas.ts'
 import { dayOf, maxDays } from '../../../core/times.ts'
 import { isServiceScope } from '../../../core/token-rules.ts'
+import { isCrop } from '../../../core/variants.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../../core/webhook-rules.ts'
 import { actorKinds, auditActions } from '../audit/audit-events.ts'
 import { isItemChangeKind } from '../items/item-changes.ts'
@@ -77,6 +79,9 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       private: integer(0, 2),
       signed_pages: flag,
       public_keys: flag,
+      variants: optional(text((entries) => sizeEntriesOf(entries.split(' ')) !== undefined)),
+      public_variants: optional(text((names) => publicNamesOf(names.split(' ')) != null)),
+      crop: optional(text(isCrop)),
       remove_metadata: integer(0, 2),
       item_days: optional(integer(1, maxDays)),
       next_expiry: optional(laterTime),

@@ -65,6 +65,7 @@ const checks: Readonly<Record<string, MetaCheck>> = {
   'last-fsck': { pattern: /^\d+ \d+$/ },
   failed_commits: { pattern: /^\d+$/ },
   write_check: { pattern: /^\d+$/ },
+  variant_sizes: { pattern: identityPattern },
 }
 
 /** The rows of `meta` that are missing or wrong. A database whose version is wrong cannot be opened. */

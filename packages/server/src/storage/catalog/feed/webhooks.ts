@@ -1,3 +1,4 @@
+import type { StoredPictures } from '../../../core/bucket-pictures.ts'
 import { bucketDeleted, Fault } from '../../../core/faults.ts'
 import type { Actor } from '../../../core/token-rules.ts'
 import {
@@ -8,7 +9,7 @@ import {
   webhookStates,
 } from '../../../core/webhook-rules.ts'
 import type { AuditAction, AuditEvent } from '../audit/audit-events.ts'
-import { isNotDeleted } from '../buckets.ts'
+import { isNotDeleted, picturesColumn } from '../buckets.ts'
 import { auditedWritesOf } from '../declarations.ts'
 import type { BucketId } from '../records.ts'
 import {
@@ -63,6 +64,9 @@ export interface WebhookReader extends Webhook {
   readonly pending: number | null
   /** Whether URLs in lists of the bucket are signed. */
   readonly signsUrls: boolean
+  readonly isPrivate: boolean
+  /** The options of the bucket about pictures. */
+  readonly pictures: StoredPictures
   /** The revision of the bucket at the last renewal of the history (history.ts). */
   readonly renewed: number
   /** When the last attempt failed; null if it has succeeded. */
@@ -83,7 +87,8 @@ export const stateNumber = (state: WebhookState): number => webhookStates.indexO
 export const stateOn = stateNumber('on')
 
 const columns = `webhooks.id, webhooks.bucket_id, buckets.name, url, kinds, batch, state, webhooks.created_at, failing_since, failures,
-  next_attempt, secret, earlier_secret, earlier_until, position, pending, private & signed_pages, renewed, attempted_at, failing_for`
+  next_attempt, secret, earlier_secret, earlier_until, position, pending, private & signed_pages, renewed, attempted_at, failing_for,
+  private, ${picturesColumn}`
 
 /** Assignments that end the failures of a webhook. */
 export const noFailures =
@@ -120,6 +125,8 @@ const readerOf =
       renewed: integer(row, 17),
       attemptedAt: integerOrNull(row, 18),
       failingFor: integer(row, 19),
+      isPrivate: integer(row, 20) === 1,
+      pictures: textOrNull(row, 21),
     }
   }
 

@@ -1,3 +1,4 @@
+import { maxStoredFocus } from '../../../core/focus.ts'
 import { type ItemId, isItemId } from '../../../core/ids.ts'
 import { type Labels, parseLabelText } from '../../../core/item-labels.ts'
 import { isPath } from '../../../core/names.ts'
@@ -33,6 +34,8 @@ export interface NewItem {
   readonly takenOffset?: number | null
   /** True for an item without this time if its bytes were read for it. The others are read later (taken-times.ts). */
   readonly takenRead?: boolean
+  /** The point of the picture that `cover` sizes keep, as core/focus.ts stores it. Left out or null for none. */
+  readonly focus?: number | null
 }
 
 /** What the first render of an item's variants has found. */
@@ -99,7 +102,7 @@ type MemberColumn<Member extends keyof ItemDetails> = ItemColumn & {
   readonly type: TypeOf<NonNullable<ItemDetails[Member]>>
 } & (Member extends keyof NewItem ? { readonly of?: never } : { readonly of: 'later' }) &
   (undefined extends ItemDetails[Member] ? { readonly isOptional: true } : { readonly isOptional?: never }) &
-  (Member extends keyof ItemTexts | 'labels' ? { readonly isEdited: true } : unknown)
+  (Member extends keyof ItemTexts | 'labels' | 'focus' ? { readonly isEdited: true } : unknown)
 
 const constraint = 'NOT NULL'
 const orEmpty = "NOT NULL DEFAULT ''"
@@ -146,6 +149,7 @@ const table = {
   takenOffset: { column: 'taken_offset', type: 'int4', isOptional: true, range: [-1_440, 1_440] },
   takenRead: { column: 'taken_read', type: 'flag', isOptional: true },
   nameKey: { column: 'name_key', type: 'bytewise', of: 'row', constraint: orEmpty, range: [0, 10_000] },
+  focus: { column: 'focus', type: 'int4', isOptional: true, isEdited: true, range: [0, maxStoredFocus] },
 } as const satisfies { readonly [Member in keyof Required<ItemDetails>]: MemberColumn<Member> } & Readonly<
   Record<string, ItemColumn>
 >

@@ -1,4 +1,5 @@
 import { isObject, parseJson } from '../../../core/json.ts'
+import { picturesOfItem } from '../buckets.ts'
 import type { Item, ItemDetails, ItemRows, NewItem } from '../records.ts'
 import {
   bucketIdOf,
@@ -62,6 +63,7 @@ export function newItemValues(item: NewItem) {
   values[at.takenAt] = item.takenAt ?? null
   values[at.takenOffset] = item.takenOffset ?? null
   values[at.takenRead] = item.takenRead === true ? 1 : null
+  values[at.focus] = item.focus ?? null
   return values
 }
 
@@ -135,11 +137,17 @@ export const readItemRow = (row: Row): ItemRows['rows'][number] => ({
 })
 
 /** Of the bucket of a row of `items`: 1 if it is private, 2 if it is deleted. An item without a bucket is not public. */
-export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
+const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = items.bucket_id), 1)'
 
 const isDamaged = 'CAST(EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) AS int)'
 const placed = selectColumns(
-  { bucketId: 'bucket_id', isDamaged, contentId: 'content_id', isPrivate: isPrivateColumn },
+  {
+    bucketId: 'bucket_id',
+    isDamaged,
+    contentId: 'content_id',
+    isPrivate: isPrivateColumn,
+    pictures: picturesOfItem,
+  },
   itemColumnCount,
 )
 
@@ -154,6 +162,7 @@ const readItem = (row: Row): Item => ({
   isDamaged: integer(row, placed.at.isDamaged) === 1,
   contentId: row[placed.at.contentId] === null ? null : contentIdOf(row, placed.at.contentId),
   isPrivate: integer(row, placed.at.isPrivate) === 1,
+  pictures: textOrNull(row, placed.at.pictures),
 })
 
 /** Reads `placedItemColumns`. Null for an item that has expired, or whose bucket is deleted. */

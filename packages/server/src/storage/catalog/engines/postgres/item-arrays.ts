@@ -37,7 +37,11 @@ const appended = {
     labels: ['_labels', 'labels'],
   },
   ...{ path: ['_paths', 'path'], takenAt: ['_taken', 'taken'], takenOffset: ['_offsets', 'taken_offset'] },
-  ...{ nameKey: ['_name_keys', 'name_key'], takenRead: ['_taken_read', 'taken_read'] },
+  ...{
+    nameKey: ['_name_keys', 'name_key'],
+    takenRead: ['_taken_read', 'taken_read'],
+    focus: ['_focuses', 'focus'],
+  },
 } satisfies Readonly<Record<keyof NewItem | 'contentId' | 'nameKey', readonly [string, string]>>
 
 type Appended = keyof typeof appended

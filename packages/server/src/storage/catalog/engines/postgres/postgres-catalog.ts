@@ -4,10 +4,17 @@ import { pageSize } from '../../../../core/page.ts'
 import { listKeys, type SigningKey } from '../../access/keys.ts'
 import { findTokenGrant } from '../../access/service-tokens.ts'
 import { grantColumns, readGrant } from '../../access/tokens.ts'
-import { bucketColumns, expiredOfBucket, hasManyExpired, liveBucketOf } from '../../buckets.ts'
+import {
+  bucketColumns,
+  expiredOfBucket,
+  hasManyExpired,
+  liveBucketOf,
+  servabilityOf,
+  stateOfBucket,
+} from '../../buckets.ts'
 import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../../catalog.ts'
 import { bucketRevisions } from '../../feed/feed.ts'
-import { isPrivateColumn, placedItemColumns, readLiveItem } from '../../items/item-rows.ts'
+import { placedItemColumns, readLiveItem } from '../../items/item-rows.ts'
 import {
   createSearchQueue,
   isLongSearch,
@@ -243,22 +250,17 @@ function createHotReads(parts: Reads): HotReads {
   }
 }
 
-/** What the values of `private` of a bucket say about its items. */
-const bucketStates = [null, 'private', 'not'] as const
-
 /** As ItemReads.servability. */
 async function readServability(run: Run, ids: readonly ItemId[]): Promise<readonly Servability[]> {
   if (ids.length === 0) return []
   const rows = await run(
-    `SELECT items.id, renamed, ${isPrivateColumn} FROM unnest((SELECT $1::text[])) AS wanted (id)
+    `SELECT items.id, renamed, ${stateOfBucket}, focus FROM unnest((SELECT $1::text[])) AS wanted (id)
     CROSS JOIN LATERAL (SELECT * FROM items WHERE items.id = wanted.id LIMIT 1) AS items
     WHERE bucket_id > 0 AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = items.id)`,
     ...[ids, Date.now()],
   )
-  const stateOf = (row: Row) => {
-    const ofBucket = bucketStates[integer(row, 2)] ?? null
-    return ofBucket ?? (row[1] === null ? 'servable' : 'renamed')
-  }
+  const stateOf = (row: Row) =>
+    servabilityOf(integer(row, 2), { isRenamed: row[1] !== null, hasFocus: row[3] !== null })
   const found = new Map(rows.map((row) => [text(row, 0), stateOf(row)] as const))
   return ids.map((id) => found.get(id) ?? 'not')
 }

@@ -7,13 +7,20 @@ import { pageSize } from '../../../../core/page.ts'
 import type { ItemOrder } from '../../../../core/queries.ts'
 import { listKeys } from '../../access/keys.ts'
 import { grantColumns, readGrant } from '../../access/tokens.ts'
-import { bucketColumns, expiredColumn, expiredOfBucket, liveBucketOf } from '../../buckets.ts'
+import {
+  bucketColumns,
+  expiredColumn,
+  expiredOfBucket,
+  liveBucketOf,
+  servabilityOf,
+  stateOfBucket,
+} from '../../buckets.ts'
 import { type Catalog, type CatalogEngine, type CatalogOptions, createCatalogFor } from '../../catalog.ts'
 import { bucketRevisions } from '../../feed/feed.ts'
 import { createFeedBell } from '../../feed/feed-bell.ts'
 import { readFromPosition } from '../../items/expired-items.ts'
 import { itemColumns } from '../../items/item-columns.ts'
-import { isPrivateColumn, placedItemColumns, readItemDetails, readLiveItem } from '../../items/item-rows.ts'
+import { placedItemColumns, readItemDetails, readLiveItem } from '../../items/item-rows.ts'
 import { isLive } from '../../items/items.ts'
 import { isLongSearch, searchFirst, searchItems } from '../../lists/item-searches.ts'
 import type {
@@ -333,8 +340,6 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   }
 }
 
-const states = ['not', 'renamed', 'servable', 'private'] as const
-
 interface State {
   readonly servability: Servability
   /** Milliseconds since the epoch; null if the item does not expire. */
@@ -344,10 +349,10 @@ interface State {
 /** Returns a function that reads whether items can be served now. What it reads is used again until the database changes. */
 export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) => Servability[] {
   // Reads no row of `items`, only its indexes.
-  const state = db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) THEN 0
-    ELSE CASE ${isPrivateColumn} WHEN 1 THEN 3 WHEN 2 THEN 0
-    ELSE CASE WHEN EXISTS (SELECT 1 FROM items INDEXED BY items_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END
-    END END,
+  const state =
+    db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = items.id) THEN 2 ELSE ${stateOfBucket} END,
+    EXISTS (SELECT 1 FROM items INDEXED BY items_renamed WHERE id = ?1 AND renamed IS NOT NULL),
+    EXISTS (SELECT 1 FROM items INDEXED BY items_focused WHERE id = ?1 AND focus IS NOT NULL),
     (SELECT item_expires_at FROM items INDEXED BY items_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL)
     FROM items WHERE id = ?1 AND bucket_id > 0`)
   const inSnapshot = prepareSnapshots(db).run
@@ -355,7 +360,9 @@ export function prepareServability(db: DatabaseSync): (ids: readonly ItemId[]) =
     keyOf: (id) => id,
     read(id) {
       const row = one(state, id)
-      return row && { servability: states[integer(row, 0)] ?? 'not', expiresAt: integerOrNull(row, 1) }
+      if (row === null) return null
+      const item = { isRenamed: integer(row, 1) === 1, hasFocus: integer(row, 2) === 1 }
+      return { servability: servabilityOf(integer(row, 0), item), expiresAt: integerOrNull(row, 3) }
     },
   })
 

@@ -43,6 +43,9 @@ CREATE TABLE buckets (
   private INTEGER NOT NULL DEFAULT 0,
   signed_pages INTEGER NOT NULL DEFAULT 0,
   public_keys INTEGER NOT NULL DEFAULT 0,
+  variants TEXT,
+  public_variants TEXT,
+  crop TEXT,
   remove_metadata INTEGER NOT NULL DEFAULT 0,
   item_days INTEGER,
   next_expiry INTEGER,
@@ -208,6 +211,7 @@ CREATE TABLE webhook_deliveries (
 -- null for none. path is where the file was within an uploaded folder, null for most items. taken_at is what the clock of the camera showed, as if
 -- that clock were UTC, and taken_offset the minutes by which it was ahead of UTC. name_key is the key of
 -- the filename in the order of names (core/names.ts). taken_read is 1 for an item without taken_at whose bytes were read for it.
+-- focus is the point of the picture that sizes keep that cut (core/focus.ts).
 CREATE TABLE items (
 ${itemDefinitions('sqlite')},
   PRIMARY KEY (bucket_id, seq)
@@ -223,6 +227,7 @@ CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
 CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
 CREATE INDEX items_edited ON items (bucket_id, edited) WHERE edited IS NOT NULL;
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
+CREATE INDEX items_focused ON items (id) WHERE focus IS NOT NULL;
 CREATE INDEX items_expiry ON items (bucket_id, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX items_item_expiry ON items (bucket_id, item_expires_at, seq) WHERE item_expires_at IS NOT NULL;
 CREATE INDEX items_expiring ON items (id, item_expires_at) WHERE item_expires_at IS NOT NULL;

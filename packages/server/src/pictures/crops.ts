@@ -1,0 +1,31 @@
+import type { Sharp } from 'sharp'
+import { focusOf } from '../core/focus.ts'
+import { scaledDimensions, variantDimensions, variantScale } from '../core/variant-sizes.ts'
+import type { PictureForm, PictureSize } from './picture-task.ts'
+
+/** The part of a scaled picture that a `cover` size shows: as near to the middle of the frame as the focus can be. Pixels. */
+export function focusedRegion(form: PictureForm, scaled: PictureSize, stored: number) {
+  const { x, y } = focusOf(stored)
+  const [width, height] = [Math.min(form.width, scaled.width), Math.min(form.height, scaled.height)]
+  const startOf = (share: number, whole: number, part: number) =>
+    Math.max(0, Math.min(whole - part, Math.round(share * whole - part / 2)))
+  return {
+    left: startOf(x, scaled.width, width),
+    top: startOf(y, scaled.height, height),
+    ...{ width, height },
+  }
+}
+
+/** Resizes a picture to a size. `shown` is the picture as it is displayed. */
+export function resizeTo(picture: Sharp, form: PictureForm, shown: PictureSize): Sharp {
+  const { width, height, fit, crop = 'center' } = form
+  // `inside` computes one side from a JPEG that the decoder has shrunk, which differs by a pixel from what media objects state.
+  if (fit === 'contain') return picture.resize({ ...variantDimensions(form, shown), fit: 'fill' })
+  if (typeof crop !== 'number')
+    return picture.resize({
+      ...{ width, height, fit, withoutEnlargement: true },
+      ...(crop === 'attention' ? { position: crop } : {}),
+    })
+  const scaled = scaledDimensions(shown, variantScale(form, shown))
+  return picture.resize({ ...scaled, fit: 'fill' }).extract(focusedRegion(form, scaled, crop))
+}
