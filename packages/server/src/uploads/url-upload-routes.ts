@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import { Fault, type ParameterFault } from '../core/faults.ts'
 import { type Labels, labelRule, parseLabels } from '../core/item-labels.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
@@ -48,13 +49,13 @@ async function storeFromUrl(
   const upload = readUpload(body, caller, exchange)
   const ended = endOf(response, http.closing)
   if (weightOf(request.headers.accept, eventType) > weightOf(request.headers.accept, 'application/json')) {
-    await new ProgressStream(http, exchange).follow((onProgress) =>
+    await new ProgressStream(http, exchange, caller).follow((onProgress) =>
       urlUploads.store(caller, upload, { signal: ended, onProgress }),
     )
     return null
   }
   const stored = await urlUploads.store(caller, upload, { signal: ended, onProgress: () => undefined })
-  const media = describe(http, stored)
+  const media = describe(http, caller, stored)
   const location = `${http.urls.baseUrl}/api/media/${media.id}`
   return { status: 201, headers: { 'cache-control': 'private, no-cache', location }, json: media }
 }
@@ -73,13 +74,13 @@ function endOf(response: ServerResponse, closing: AbortSignal): AbortSignal {
 }
 
 /** The media object of the item, which is counted unless it was stored before. */
-function describe({ metrics, urls }: HttpContext, { items: [item], repeated }: Stored) {
+function describe({ metrics, urls }: HttpContext, caller: Caller, { items: [item], repeated }: Stored) {
   if (item === undefined) throw new TypeError('an upload from a URL has stored nothing')
   if (!repeated) {
     metrics.uploadedItems.inc()
     metrics.uploadedBytes.inc(item.size)
   }
-  return mediaObjectOf(urls, item)
+  return mediaObjectOf(urlsOfBucket(urls, caller), item)
 }
 
 /** Milliseconds between two events of progress, and between two comments that keep the connection open. */
@@ -90,11 +91,13 @@ const longestSilence = 10_000
 class ProgressStream {
   readonly #http: HttpContext
   readonly #exchange: Exchange
+  readonly #caller: Caller
   #sentAt = Number.NEGATIVE_INFINITY
 
-  constructor(http: HttpContext, exchange: Exchange) {
+  constructor(http: HttpContext, exchange: Exchange, caller: Caller) {
     this.#http = http
     this.#exchange = exchange
+    this.#caller = caller
   }
 
   /** The response begins with the first progress. What `store` throws before it is a problem as of any other request. */
@@ -106,7 +109,7 @@ class ProgressStream {
     }, silence)
     try {
       const stored = await store((progress) => this.#progress(progress))
-      this.#send('stored', describe(this.#http, stored))
+      this.#send('stored', describe(this.#http, this.#caller, stored))
     } catch (error) {
       if (!response.headersSent) throw error
       const fault = this.#http.reportFault(error, this.#exchange)
