@@ -32,6 +32,7 @@ export async function listMaterials(directory: string, tarballs: Tarballs): Prom
     '@mediabucket/client': `file:${tarballs.client}`,
     '@mediabucket/gallery': `file:${tarballs.gallery}`,
     '@mediabucket/react': `file:${tarballs.react}`,
+    '@mediabucket/vue': `file:${tarballs.vue}`,
     '@mediabucket/strip-metadata': `file:${tarballs.stripMetadata}`,
   }
   const manifest = { name, version, description, license, dependencies }

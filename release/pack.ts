@@ -9,6 +9,7 @@ export interface Tarballs {
   readonly stripMetadata: string
   readonly gallery: string
   readonly react: string
+  readonly vue: string
 }
 
 export type Run = (command: string, ...args: string[]) => Promise<{ stdout: string; stderr: string }>
@@ -48,12 +49,13 @@ export async function packAll(directory: string): Promise<Tarballs> {
     // The last line is the name, after the output of the build.
     return join(directory, stdout.trim().split('\n').at(-1) ?? '')
   }
-  const [client, stripMetadata, gallery, server, react] = await Promise.all([
+  const [client, stripMetadata, gallery, server, react, vue] = await Promise.all([
     pack('client'),
     pack('strip-metadata'),
     pack('gallery'),
     pack('server'),
     pack('react'),
+    pack('vue'),
   ])
-  return { server, client, stripMetadata, gallery, react }
+  return { server, client, stripMetadata, gallery, react, vue }
 }

@@ -73,7 +73,7 @@ test('imports of the client point one way, from its interface down to requests, 
 })
 
 test('packages for frameworks hold no state of their own: they import the framework, the client and their own files only', () => {
-  const frameworks = { react: /^react$/ }
+  const frameworks = { react: /^react$/, vue: /^vue$/ }
   const wrong = Object.entries(frameworks).flatMap(([name, framework]) => {
     const folder = `packages/${name}/src/`
     const own = sourcesBelow(folder)

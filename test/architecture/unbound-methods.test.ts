@@ -12,6 +12,7 @@ test('methods of classes are called on their objects: no object is spread, and n
   expect(unboundMethods(sourcesBelow('packages/gallery/src'), 'packages/gallery/tsconfig.json')).toEqual([])
   const ofReact = [...sourcesBelow('packages/react/src'), ofBrowsers]
   expect(unboundMethods(ofReact, 'packages/react/tsconfig.json')).toEqual([])
+  expect(unboundMethods(sourcesBelow('packages/vue/src'), 'packages/vue/tsconfig.json')).toEqual([])
 })
 
 test('the check finds methods that are destructured, spread and handed on, behind an interface too', () => {

@@ -47,7 +47,7 @@ const storePicture = async (client: Client, filename: string, [width, height] = 
   client.upload(new Blob([await pictureOf(width, height)], { type: 'image/jpeg' }), { filename })
 
 /** The first and the second example of each package: an app, and a picture that is rendered on a server. */
-const packages = ['react'].map((name) => ({
+const packages = ['react', 'vue'].map((name) => ({
   name,
   blocks: blocksOf(`packages/${name}/README.md`).filter(({ language }) => ['jsx', 'js'].includes(language)),
 }))

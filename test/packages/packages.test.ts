@@ -36,7 +36,7 @@ afterAll(async () => {
 const tool = (name: string) => join(root, 'node_modules/.bin', name)
 const programOf = ({ project }: Installed) => join(project, 'node_modules/mediabucket/bin/mediabucket.js')
 
-test.each(['server', 'client', 'stripMetadata', 'gallery', 'react'] as const)(
+test.each(['server', 'client', 'stripMetadata', 'gallery', 'react', 'vue'] as const)(
   'publint and attw find nothing in the package of the %s',
   async (name) => {
     const tarball = installed.tarballs[name]
@@ -62,7 +62,9 @@ test('the bill of materials names each installed package with its version and ha
   expect(components.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['preact', 'photoswipe', 'client-zip', '@aws-sdk/client-s3', 'pino']),
   )
-  expect(components.map(({ name }) => name)).toContain('@mediabucket/react')
+  expect(components.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['@mediabucket/react', '@mediabucket/vue']),
+  )
   expect(components.map(({ name }) => name)).not.toContain('react')
   const notices = await readFile(
     join(installed.project, 'node_modules/mediabucket/dist/THIRD-PARTY-NOTICES.txt'),
@@ -110,8 +112,8 @@ test('the packages contain built code, licence and README; the server is one bun
   )
   // Such an import loads more modules of Node.js than it names: packages/server/build.ts.
   expect(code.join('').match(/\bfrom ?["'`]node:[\w/]+/g)).toBeNull()
-  const { client, stripMetadata, react } = installed.tarballs
-  for (const tarball of [client, stripMetadata, react])
+  const { client, stripMetadata, react, vue } = installed.tarballs
+  for (const tarball of [client, stripMetadata, react, vue])
     expect(await listing(tarball)).toEqual(
       expect.arrayContaining([
         'package/LICENSE',
