@@ -1,7 +1,9 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { newChecksum } from '../../packages/server/src/core/checksums.ts'
 import { runHere } from './commands.ts'
 import { catalogRows } from './rows.ts'
-import type { SharedServer, TestServer } from './server.ts'
+import { makePair, type Signing, s3EndpointOf, sendSigned } from './s3-door.ts'
+import type { TestServer } from './server.ts'
 import { makeToken } from './token.ts'
 import { metadataOf, tusOf } from './tus.ts'
 import { upload } from './upload.ts'
@@ -16,6 +18,7 @@ export const filledSettings = {
   MEDIABUCKET_ADDRESS_RATE: 'off',
   MEDIABUCKET_TOKEN_RATE: 'off',
   MEDIABUCKET_WEBHOOK_ALLOW: '127.0.0.1',
+  MEDIABUCKET_S3_PORT: '0',
 }
 
 const scopes = ['media:read', 'media:write', 'media:delete', 'tokens:manage', 'webhooks:manage'].flatMap(
@@ -90,24 +93,99 @@ export async function fill(server: TestServer) {
     rows.engine === 'sqlite' ? ["X'61'", '9000000000000'] : ["'a'::bytea", "'2100-01-01'"]
   await rows.change(`INSERT INTO upload_parts (upload_id, number, size, etag) VALUES ('${uploadId}', 1, 5, 'e');
     INSERT INTO upload_pieces (upload_id, number, bytes) VALUES ('${uploadId}', 1, ${bytes});
-    INSERT INTO object_uploads (id, bucket_id, key, headers, public, checksum, created_at, expires_at, token_id, limited_by, item, etag, parts)
-    VALUES ('${'4'.repeat(26)}', 1, ${bytes}, '{"metadata":{}}', 0, 'CRC32 COMPOSITE', 1, 9000000000000, '${limited.id}', null, null, null, null);
-    INSERT INTO object_keys (bucket_id, key, item_id, item_size, etag, parts, public, headers, modified_at)
-    SELECT 1, ${bytes}, id, size, '${'7'.repeat(32)}-2', '[5,6]', 1, '{"metadata":{}}', 1 FROM items WHERE id = '${ids[0]}';
-    INSERT INTO keyed_counts (bucket_id, slot, items) VALUES (1, 0, 1);
-    INSERT INTO object_parts (upload_id, number, item_id, size, etag, checksum, stored_at)
-    VALUES ('${'4'.repeat(26)}', 1, '${'5'.repeat(28)}', 7, '${'6'.repeat(32)}', 'AAAAAA==', 1);
-    UPDATE buckets SET reserved_items = reserved_items + 1, reserved_bytes = reserved_bytes + 7 WHERE id = 1;
     INSERT INTO retired (id) VALUES ('${'1'.repeat(26)}');
     INSERT INTO intents (id, expires_at) VALUES ('${'2'.repeat(26)}', ${later});
     INSERT INTO damaged (id) VALUES ('${ids[1]}')`)
-  return { ids, uploads: [unfinished, finished], hook: hook.id }
+  return { ids, uploads: [unfinished, finished], hook: hook.id, objects: await fillObjects(server) }
+}
+
+const objectScopes = ['--bucket', 'default', '--scope', 'media:read,media:write,media:delete']
+
+/** Objects, of which one was uploaded in parts, and an unfinished upload. */
+async function fillObjects(server: TestServer) {
+  const pair = await makePair(server, ...objectScopes)
+  const send = async (path: string, signing: Signing) => {
+    const response = await sendSigned(pair, `${s3EndpointOf(server)}/default/${path}`, signing)
+    const text = await response.text()
+    if (response.status >= 300) throw new Error(`${path}: ${response.status} ${text}`)
+    return text
+  }
+  const headers = { 'x-amz-meta-a': 'b', 'content-type': 'text/plain', 'cache-control': 'no-cache' }
+  await send('films/a.txt', { method: 'PUT', body: 'small', headers })
+  await send('films/b.bin', { method: 'PUT', body: randomBytes(300) })
+  const checksum = { 'x-amz-checksum-algorithm': 'CRC32' }
+  const start = async (path: string) => {
+    const created = await send(`${path}?uploads=`, { method: 'POST', headers: { ...headers, ...checksum } })
+    const id = /<UploadId>(\w+)</.exec(created)?.[1] ?? ''
+    const body = `a part of ${path}`
+    const crc = newChecksum('CRC32')
+    crc.update(Buffer.from(body))
+    const value = crc.digest().toString('base64')
+    const part = `${path}?uploadId=${id}&partNumber=3`
+    await send(part, { method: 'PUT', body, headers: { 'x-amz-checksum-crc32': value } })
+    return { id, etag: createHash('md5').update(body).digest('hex') }
+  }
+  const completed = await start('films/c.mp4')
+  await send(`films/c.mp4?uploadId=${completed.id}`, {
+    method: 'POST',
+    body: completionOf(completed.etag),
+  })
+  return { unfinished: await start('films/d.mp4'), completed }
+}
+
+const completionOf = (etag: string): string =>
+  `<CompleteMultipartUpload><Part><PartNumber>3</PartNumber><ETag>${etag}</ETag></Part></CompleteMultipartUpload>`
+
+/** Requests of the S3 protocol of every kind. Returns those that failed because of the service. */
+async function tourObjects(
+  server: TestServer,
+  { unfinished, completed }: Filled['objects'],
+): Promise<string[]> {
+  const pair = await makePair(server, ...objectScopes)
+  const failed: string[] = []
+  const call = async (path: string, signing: Signing = {}) => {
+    const { method = 'GET' } = signing
+    const response = await sendSigned(pair, `${s3EndpointOf(server)}/default${path}`, signing)
+    const text = await response.text()
+    if (response.status >= 500 && !/bytes (?:of|are)/.test(text))
+      failed.push(`${method} ${path}: ${response.status} ${text}`)
+    return text
+  }
+  for (const query of [
+    '',
+    '?list-type=2&max-keys=2',
+    '?list-type=2&delimiter=/',
+    '?prefix=_items/',
+    '?uploads=',
+  ])
+    await call(query)
+  for (const key of ['a.txt', 'b.bin', 'c.mp4']) {
+    for (const method of ['GET', 'HEAD']) await call(`/films/${key}`, { method })
+    await call(`/films/${key}?attributes=`, {
+      headers: { 'x-amz-object-attributes': 'ETag,ObjectParts,Checksum' },
+    })
+    await call(`/films/${key}?acl=`)
+    const headers = { 'x-amz-copy-source': `/default/films/${key}` }
+    await call(`/copies/${key}`, { method: 'PUT', headers })
+  }
+  for (const [key, { id, etag }] of [
+    ['c.mp4', completed],
+    ['d.mp4', unfinished],
+  ] as const) {
+    await call(`/films/${key}?uploadId=${id}`)
+    await call(`/films/${key}?uploadId=${id}&partNumber=1`, { method: 'PUT', body: 'x' })
+    await call(`/films/${key}?uploadId=${id}`, { method: 'POST', body: completionOf(etag) })
+    await call(`/films/${key}?uploadId=${id}`, { method: 'DELETE' })
+  }
+  await call('/films/a.txt', { method: 'PUT', body: 'new' })
+  for (const key of ['a.txt', 'b.bin', 'c.mp4', 'd.mp4']) await call(`/films/${key}`, { method: 'DELETE' })
+  return failed
 }
 
 export type Filled = Awaited<ReturnType<typeof fill>>
 
 /** Requests of every kind, with a new token. Returns those that failed because of the service. */
-export async function tour(server: SharedServer, { ids, uploads, hook }: Filled): Promise<string[]> {
+export async function tour(server: TestServer, { ids, uploads, hook, objects }: Filled): Promise<string[]> {
   const { authorization } = await makeToken(server, '--bucket', 'default', ...scopes)
   const failed: string[] = []
   const call = async (path: string, init: RequestInit = {}) => {
@@ -178,6 +256,7 @@ export async function tour(server: SharedServer, { ids, uploads, hook }: Filled)
   })
   await call('/api/media', { method: 'POST', body: randomBytes(500) })
   await call('/api/trash/restore', json('POST', { ids: [ids[3]] }))
+  failed.push(...(await tourObjects(server, objects)))
   for (const id of ids) await call(`/api/media/${id}`, { method: 'DELETE' })
   await call('/api/trash', json('DELETE', { ids: ids.slice(0, 2) }))
   await call('/api/changes')

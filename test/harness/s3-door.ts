@@ -12,10 +12,14 @@ export interface Pair {
 }
 
 /** A real server with a port for the S3 protocol. */
-export interface S3Server {
+export interface S3Server extends AsyncDisposable {
   readonly server: TestServer
   readonly endpoint: string
 }
+
+/** Where a server that has a port for it answers the S3 protocol. */
+export const s3EndpointOf = (server: Pick<TestServer, 'log'>): string =>
+  `http://127.0.0.1:${server.log().find(({ msg }) => msg === 'listening')?.['s3Port']}`
 
 /** Starts a server with a port for the S3 protocol. */
 export async function startS3Server(
@@ -31,8 +35,10 @@ export async function startS3Server(
     },
     data,
   )
-  const port = server.log().find(({ msg }) => msg === 'listening')?.['s3Port']
-  return { server, endpoint: `http://127.0.0.1:${port}` }
+  return {
+    ...{ server, endpoint: s3EndpointOf(server) },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
 }
 
 /** Creates a token as the command does, and returns its keys. */

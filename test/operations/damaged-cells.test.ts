@@ -129,7 +129,7 @@ interface WrongRow {
 }
 
 /** Rows that one damaged value does not make wrong: missing, second or dangling ones. Each is another row. */
-function wrongRowsOf(engine: CatalogRows['engine'], { ids, uploads }: Filled): WrongRow[] {
+function wrongRowsOf(engine: CatalogRows['engine'], { ids, uploads, objects }: Filled): WrongRow[] {
   const [first, second, third, trashed, fifth] = ids
   const [unfinished, finished] = uploads.map((path) => path.split('/').at(-1))
   const bytes = engine === 'sqlite' ? "X'61'" : "'a'::bytea"
@@ -168,6 +168,32 @@ function wrongRowsOf(engine: CatalogRows['engine'], { ids, uploads }: Filled): W
     insert('upload_parts', 'upload_id, number, size, etag', `'${nobody}', 1, 5, 'e'`, nobody),
     insert('upload_pieces', 'upload_id, number, bytes', `'${nobody}', 1, ${bytes}`, nobody),
     insert('damaged', 'id', `'${nobody}'`, nobody),
+    insert(
+      'object_keys',
+      'bucket_id, key, item_id, etag, public, headers, modified_at',
+      `1, ${bytes}, '${nobody}', '${'a'.repeat(32)}', 0, '{"metadata":{}}', 1`,
+      nobody,
+    ),
+    insert(
+      'object_parts',
+      'upload_id, number, item_id, size, etag, stored_at',
+      `'${nobody}', 1, '${nobody}', 5, '${'a'.repeat(32)}', 1`,
+      nobody,
+    ),
+    insert('keyed_counts', 'bucket_id, slot, items', '999, 0, 1', '999 0'),
+    {
+      sql: `UPDATE object_uploads SET bucket_id = 999 WHERE id = '${objects.completed.id}'`,
+      named: new RegExp(`^row-wrong object_uploads ${objects.completed.id}: bucket_id`),
+      stays: true,
+    },
+    {
+      sql: 'UPDATE keyed_counts SET items = 7 WHERE bucket_id = 1 AND slot = 0',
+      named: /^bucket-keys-wrong default/,
+    },
+    {
+      sql: `INSERT INTO tombstones (id) SELECT item_id FROM object_parts WHERE upload_id = '${objects.unfinished.id}'`,
+      named: new RegExp(`^tombstone-wrong (?!${first})`),
+    },
     {
       sql: `INSERT INTO contents (id, ${engine === 'sqlite' ? '' : 'bucket_id, '}bytes)
         VALUES (999, ${engine === 'sqlite' ? '' : '1, '}${bytes})`,
@@ -310,7 +336,7 @@ describe.each(['sqlite', 'postgres'] as const)('F1, F12 with %s', (engine) => {
       const counters = await rows.read('SELECT total, counted_items, counted_bytes FROM buckets WHERE id = 1')
       expect(
         counters.map(({ total, ...counted }) => [Number(total), Object.values(counted).map(Number)]),
-      ).toEqual([[5, [0, 0]]])
+      ).toEqual([[8, [0, 0]]])
     })
   })
 

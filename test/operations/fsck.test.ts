@@ -21,6 +21,7 @@ import { usePostgres } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { catalogRows } from '../harness/rows.ts'
+import { makePair, sendSigned, startS3Server } from '../harness/s3-door.ts'
 import { seed } from '../harness/seed.ts'
 import { basics, bin, startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
@@ -236,6 +237,38 @@ test('F3 fsck finds a flipped byte; its item receives 500 until a later check fi
   expect((await fsckHere(server.data, '--verify-bytes')).code).toBe(0)
   expect(await (await fetchIt()).text()).toBe('some bytes')
   expect((await fsckHere(server.data)).found).toEqual({})
+})
+
+test('F1, F3, MU7 fsck finds parts of unfinished uploads whose bytes are missing, of another size, or changed', async () => {
+  await using started = await startS3Server(onDisk)
+  const { server, endpoint } = started
+  const pair = await makePair(server, '--bucket', 'default')
+  const url = `${endpoint}/default/film.mp4`
+  const created = await (await sendSigned(pair, `${url}?uploads=`, { method: 'POST' })).text()
+  const id = /<UploadId>(\w+)</.exec(created)?.[1] ?? ''
+  const put = (number: number) =>
+    sendSigned(pair, `${url}?uploadId=${id}&partNumber=${number}`, { method: 'PUT', body: `part ${number}` })
+  for (let number = 1; number <= 4; number += 1) expect((await put(number)).status).toBe(200)
+  expect(await fsckHere(server.data, '--verify-bytes')).toMatchObject({ code: 0, found: {} })
+  const rows = await (await catalogRows(server.data)).read('SELECT item_id FROM object_parts ORDER BY number')
+  const [missing = '', longer = '', changed = ''] = rows.map(({ item_id }) =>
+    blobPath(server, String(item_id)),
+  )
+  await unlink(missing)
+  await appendFile(longer, '!')
+  await writeFile(changed, 'parT 3')
+  const check = async (...args: string[]) => {
+    const { code, report } = await fsckHere(server.data, ...args)
+    return [code, report.findings.map((finding) => [finding.code, finding.subjects.toSorted()])]
+  }
+  const faults = [`${id} 1: its bytes are missing`, `${id} 2: it has 7 bytes, not 6`]
+  expect(await check('--repair')).toEqual([1, [['object-part-wrong', faults]]])
+  expect(await check('--verify-bytes')).toEqual([
+    1,
+    [['object-part-wrong', [...faults, `${id} 3: its bytes have changed`]]],
+  ])
+  for (let number = 1; number <= 3; number += 1) expect((await put(number)).status).toBe(200)
+  expect(await check('--verify-bytes')).toEqual([0, []])
 })
 
 test('F4 the text report shows the findings, examples and the next step', async () => {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { Fault } from '../core/faults.ts'
+import { errorCode, Fault } from '../core/faults.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import { settleAll } from '../core/tasks.ts'
-import type { BlobStore, OpenBlob } from '../storage/blobs/blobs.ts'
+import { type BlobStore, BlobTruncatedError, type OpenBlob } from '../storage/blobs/blobs.ts'
 import { openMemoryBlob, readLength } from '../storage/blobs/memory-blob.ts'
 import type { ReceivedBlob } from '../storage/blobs/received-file.ts'
 import {
@@ -238,11 +238,22 @@ export async function hashFile(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** The SHA-256 of the whole blob, 32 bytes. Closes the blob. */
-export async function hashBlob(blob: OpenBlob, readChunks: ReadChunks): Promise<Buffer> {
-  const hash = createHash('sha256')
+/** The SHA-256 of the whole blob, 32 bytes, or its MD5. Closes the blob. */
+export async function hashBlob(
+  blob: OpenBlob,
+  readChunks: ReadChunks,
+  algorithm: 'sha256' | 'md5' = 'sha256',
+): Promise<Buffer> {
+  const hash = createHash(algorithm)
   if (blob.content.type === 'bytes') hash.update(blob.content.bytes)
   if (blob.content.type === 'bytes' || blob.size === 0) await blob.close()
   else for await (const chunk of readChunks(blob)) hash.update(chunk)
   return hash.digest()
+}
+
+/** Whether an error is about the bytes of one item, not about the catalog or the whole store. */
+export function isUnreadable(error: unknown): boolean {
+  // The store throws it for an entry that is not a regular file (docs/interface.md B8).
+  if (error instanceof Fault) return error.code === 'media-unknown'
+  return error instanceof BlobTruncatedError || ['EIO', 'EACCES'].includes(errorCode(error) ?? '')
 }

@@ -85,6 +85,11 @@ export const findingKinds = {
     title: 'Items that an earlier check marked as damaged; requests for them receive 500',
     cure: 'Copy the files back from a backup, then run fsck --verify-bytes. The service then serves them again. Bytes in the catalog have no file: restore a backup, or delete the items.',
   },
+  'object-part-wrong': {
+    title:
+      'Parts of unfinished uploads of objects whose bytes are missing, unreadable or not those that were sent',
+    cure: 'Send these parts again, or abort the uploads (AbortMultipartUpload). An object that consists of them would be wrong.',
+  },
   'bytes-orphaned': {
     title: 'Bytes without an item',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',

@@ -1,4 +1,3 @@
-import { errorCode, Fault } from '../core/faults.ts'
 import { type ItemId, isItemId, isUploadId } from '../core/ids.ts'
 import { settleAll } from '../core/tasks.ts'
 import { deleteBlobs } from '../items/blob-deletion.ts'
@@ -6,7 +5,6 @@ import {
   type BlobEntry,
   type BlobInspection,
   type BlobStore,
-  BlobTruncatedError,
   EntryUnmovable,
 } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
@@ -16,7 +14,8 @@ import {
   type InspectedItem,
   itemBatches,
 } from '../storage/catalog/checks/inspection.ts'
-import { createChunkReader, hashBlob, openItem } from './copies.ts'
+import { checkParts } from './check-parts.ts'
+import { createChunkReader, hashBlob, isUnreadable, openItem } from './copies.ts'
 import { createFindings, type Finding, type FindingCode, type Findings } from './findings.ts'
 
 type CheckedCatalog = Pick<
@@ -29,6 +28,7 @@ type CheckedCatalog = Pick<
   | 'clearIntents'
   | 'findUpload'
   | 'unfinishedUploads'
+  | 'listParts'
   | 'removeUpload'
 >
 
@@ -98,6 +98,7 @@ export async function checkData(parts: {
   const checked = await attempt('bytes of items', { items: 0, bytes: 0 }, () =>
     checkItems({ ...parts, findings, onItem: () => parts.onItem(++done, items) }),
   )
+  await attempt('bytes of parts', undefined, () => checkParts({ ...parts, findings }))
   const serverRuns = await attempt('files', null, () => checkOrphans({ ...parts, findings }))
 
   const all = findings.all()
@@ -267,12 +268,6 @@ export async function checkItems(parts: {
     for (const result of await settleAll(batch, parallelism, checkItem))
       if (result.status === 'rejected') throw result.reason
   return { items, bytes }
-}
-
-function isUnreadable(error: unknown): boolean {
-  // The store throws it for an entry that is not a regular file (docs/interface.md B8).
-  if (error instanceof Fault) return error.code === 'media-unknown'
-  return error instanceof BlobTruncatedError || ['EIO', 'EACCES'].includes(errorCode(error) ?? '')
 }
 
 /** Excludes operations in progress from a check. */

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { newItemId } from '../../../src/core/ids.ts'
+import { newItemId, newMultipartId } from '../../../src/core/ids.ts'
 import { dayOf } from '../../../src/core/times.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type { CatalogInspection, CopyableInspection } from '../../../src/storage/catalog/checks/inspection.ts'
@@ -12,6 +12,8 @@ import {
   newBucket,
   newItem,
   newItems,
+  newMultipart,
+  newPart,
   newToken,
   newUpload,
   withBytes,
@@ -238,6 +240,28 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(seen).toEqual(wanted)
       expect(await inspection.count()).toEqual({ items: 10, bytes: 10_000 })
       expect(await inspection.damage()).toEqual({ details: [], rows: [], bytes: [] })
+    })
+
+    test('F1, MU7 parts of unfinished uploads are read in batches, each once', async () => {
+      const { catalog, inspection } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const wanted: string[] = []
+      for (const numbers of [[2], [], [1, 7, 10_000], [3]]) {
+        const upload = newMultipart({ id: newMultipartId(1_790_000_000_000 + wanted.length) })
+        await catalog.createMultipart(bucketId, upload)
+        for (const number of numbers.toReversed())
+          await catalog.putPart(bucketId, upload.id, newPart(number), 1_800_000_000_000)
+        wanted.push(...numbers.map((number) => `${upload.id} ${number}`))
+      }
+      const seen: string[] = []
+      let last: Parameters<CatalogInspection['parts']>[0] = null
+      for (;;) {
+        const parts = await inspection.parts(last, 2)
+        if (parts.length === 0) break
+        seen.push(...parts.map(({ uploadId, number }) => `${uploadId} ${number}`))
+        last = parts.at(-1) ?? null
+      }
+      expect(seen).toEqual(wanted)
     })
 
     test('F2 the ids of items, tombstones and unfinished uploads are referenced', async () => {

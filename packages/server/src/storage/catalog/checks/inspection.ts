@@ -11,6 +11,7 @@ import {
   itemIdOf,
   type Query,
   type Row,
+  text,
   uploadIdOf,
   type Work,
   write,
@@ -33,6 +34,17 @@ export interface InspectedItem {
   readonly damaged: boolean
   /** Its bytes in the catalog; null if they are in the blob store. */
   readonly contentId: ContentId | null
+}
+
+/** A part of an unfinished upload, as checks of the data read it. */
+export interface InspectedPart {
+  readonly uploadId: UploadId
+  readonly number: number
+  readonly itemId: ItemId
+  /** Bytes. */
+  readonly size: number
+  /** The MD5 of its bytes in hexadecimal digits. */
+  readonly etag: string
 }
 
 /** What the engine's own check of its files finds; all lists are empty if they are intact. */
@@ -67,6 +79,9 @@ export interface CatalogInspection {
 
   /** Up to `limit` items after this one, or from the first if it is null. */
   items(after: Pick<InspectedItem, 'bucketId' | 'seq'> | null, limit: number): Promise<InspectedItem[]>
+
+  /** Up to `limit` parts of objects after this one, or from the first if it is null. */
+  parts(after: Pick<InspectedPart, 'uploadId' | 'number'> | null, limit: number): Promise<InspectedPart[]>
 
   /** As `Catalog.content`. */
   content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
@@ -139,18 +154,23 @@ export interface CopyableInspection extends CatalogInspection {
   renew(): Promise<void>
 }
 
-const itemsPerRead = 500
+const rowsPerRead = 500
 
 /** All items, in batches. Each batch is one read, so no snapshot stays open between them. */
-export async function* itemBatches(
-  inspection: Pick<CatalogInspection, 'items'>,
-): AsyncGenerator<InspectedItem[]> {
-  let last: InspectedItem | null = null
+export const itemBatches = (inspection: Pick<CatalogInspection, 'items'>): AsyncGenerator<InspectedItem[]> =>
+  batches((last) => inspection.items(last, rowsPerRead))
+
+/** All parts of unfinished uploads, in batches, as itemBatches. */
+export const partBatches = (inspection: Pick<CatalogInspection, 'parts'>): AsyncGenerator<InspectedPart[]> =>
+  batches((last) => inspection.parts(last, rowsPerRead))
+
+async function* batches<Row>(read: (last: Row | null) => Promise<Row[]>): AsyncGenerator<Row[]> {
+  let last: Row | null = null
   for (;;) {
-    const items: InspectedItem[] = await inspection.items(last, itemsPerRead)
-    if (items.length > 0) yield items
-    if (items.length < itemsPerRead) return
-    last = items.at(-1) ?? null
+    const rows: Row[] = await read(last)
+    if (rows.length > 0) yield rows
+    if (rows.length < rowsPerRead) return
+    last = rows.at(-1) ?? null
   }
 }
 
@@ -180,6 +200,23 @@ const listItems = (
     FROM items LEFT JOIN damaged ON damaged.id = items.id
     WHERE (bucket_id, seq) > ($1, $2) ORDER BY bucket_id, seq LIMIT $3`,
     ...[after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit],
+  )
+
+const listParts = (
+  after: Pick<InspectedPart, 'uploadId' | 'number'> | null,
+  limit: number,
+): Query<InspectedPart[]> =>
+  all(
+    (row) => ({
+      uploadId: uploadIdOf(row, 0),
+      number: integer(row, 1),
+      itemId: itemIdOf(row, 2),
+      size: integer(row, 3),
+      etag: text(row, 4),
+    }),
+    `SELECT upload_id, number, item_id, size, etag FROM object_parts WHERE (upload_id, number) > ($1, $2)
+    ORDER BY upload_id, number LIMIT $3`,
+    ...[after?.uploadId ?? '', after?.number ?? -1, limit],
   )
 
 const orphans = {
@@ -240,6 +277,7 @@ export function createInspection(engine: InspectionEngine): CatalogInspection {
     damage: engine.damage,
     count: async () => (await query(countItems())) ?? { items: 0, bytes: 0 },
     items: (after, limit) => query(listItems(after, limit)),
+    parts: (after, limit) => query(listParts(after, limit)),
     content: (id) => query(first((row) => bytes(row, 0), 'SELECT bytes FROM contents WHERE id = $1', id)),
     orphanedContents: () => query(all((row) => contentIdOf(row, 0), orphans)),
     async removeContents(ids) {
