@@ -1,14 +1,13 @@
 import { withoutPassword } from '../packages/server/src/core/storage-urls.ts'
 import { workOn } from '../test/faults/cluster-work.ts'
 import { createLedger } from '../test/faults/ledger.ts'
-import type { Instance } from '../test/faults/server-instances.ts'
+import { type Instance, instanceOf } from '../test/faults/server-instances.ts'
 import prepareCeph, { s3Settings } from '../test/harness/ceph.ts'
 import { onServer, rowsOf } from '../test/harness/postgres.ts'
 import { openProxy } from '../test/harness/proxy.ts'
 import { startReplicatedPostgres } from '../test/harness/replicated-postgres.ts'
 import { startServer } from '../test/harness/server.ts'
 import { needTools } from '../test/harness/tools.ts'
-import { tusOf } from '../test/harness/tus.ts'
 import { until } from '../test/harness/until.ts'
 import { listAll, outcome } from '../test/harness/upkeep.ts'
 import type { Steps } from './steps.ts'
@@ -60,12 +59,8 @@ export async function loseServerAndPrimary(steps: Steps): Promise<void> {
 
   const { token } = first
   const authorization = `Bearer ${token}`
-  const at = (url: string): Instance => ({
-    server: { ...first, url, request: (path, init) => fetch(new URL(path, url), init) },
-    token,
-    authorization,
-    tus: tusOf({ url, token }),
-  })
+  const at = (url: string): Instance =>
+    instanceOf({ ...first, url, request: (path, init) => fetch(new URL(path, url), init) }, token)
   const ledger = createLedger()
   const { clients, work } = workOn(() => [at(proxy.url)], ledger)
   const acknowledged = (more: number) => {

@@ -61,11 +61,16 @@ export async function checkAuditLog(directory: string, ledger: Ledger): Promise<
   }
 }
 
-const recordedItems = async (directory: string, action: number): Promise<string[]> =>
+/** The items of all events of this action in a bucket. */
+export const recordedItems = async (
+  directory: string,
+  action: number,
+  bucket = 'default',
+): Promise<string[]> =>
   (
     await rowsIn(
       directory,
       `SELECT target FROM audit_events WHERE action = ${action}
-    AND bucket_id = (SELECT id FROM buckets WHERE name = 'default')`,
+    AND bucket_id = (SELECT id FROM buckets WHERE name = '${bucket}')`,
     )
   ).map(({ target }) => String(target))

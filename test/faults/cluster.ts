@@ -4,10 +4,9 @@ import { gateway, s3Settings } from '../harness/ceph.ts'
 import { onServer, rowsOf } from '../harness/postgres.ts'
 import type { ReplicatedPostgres } from '../harness/replicated-postgres.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { outcome } from '../harness/upkeep.ts'
-import type { Instance } from './server-instances.ts'
+import { type Instance, instanceOf } from './server-instances.ts'
 
 /** Servers that share a database and an S3 store. */
 export interface Cluster extends AsyncDisposable {
@@ -54,13 +53,7 @@ export async function openCluster({ database, servers, settings = {} }: Options)
     const server = await startServer(shared)
     started.push(server)
     token ||= server.token
-    const instance = {
-      server,
-      token,
-      authorization: `Bearer ${token}`,
-      tus: tusOf({ url: server.url, token }),
-    }
-    running = [...running, instance]
+    running = [...running, instanceOf(server, token)]
   }
 
   const query = (statement: string) => rowsOf(database.primary().url(name), statement)

@@ -26,7 +26,7 @@ if (isServer()) {
   for (const failpoint of readFailpoints(process.env)) arm(failpoint)
 }
 
-function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): void {
+function arm({ step, nth, from, action }: ReturnType<typeof readFailpoints>[number]): void {
   const { when, matches } = steps[step]
   let last = 0
   // Each thread runs this for itself. The threads share the count, because mkdir of a name succeeds in only one of them.
@@ -43,7 +43,11 @@ function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): 
     }
   }
   const isReached = (now: 'before' | 'after', call: FileCall | CommitCall): boolean =>
-    when === now && matches(call) && last < nth && countOccurrence() === nth
+    when === now &&
+    matches(call) &&
+    last < nth &&
+    (from === undefined || existsSync(from)) &&
+    countOccurrence() === nth
   const act = (): void => {
     appendFileSync(reached, `${step}\n`)
     if (action === 'kill') process.kill(process.pid, 'SIGKILL')

@@ -24,6 +24,14 @@ import {
 } from './kill-at-random.ts'
 import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
+import {
+  killDuringObjects,
+  killDuringObjectsOnPostgres,
+  killDuringObjectsOnPostgresAndS3,
+  killDuringObjectsOnS3,
+  killOfTwoDuringObjects,
+} from './kill-objects.ts'
+import { killObjectsAtCalls, killObjectsAtSteps } from './kill-objects-at-steps.ts'
 import { killSyncs, killSyncsOnPostgresAndS3 } from './kill-syncs.ts'
 import { killDuringBuckets, killDuringBucketsOnPostgres, killWorkersDuringBuckets } from './kill-tenants.ts'
 import { killUpkeep } from './kill-upkeep.ts'
@@ -57,6 +65,7 @@ const row = (
 /** Processes killed at random moments. */
 export const randomKills: readonly FaultRow[] = [
   row('U2, R6, M2, US2', killDuringUploads, 3, 100),
+  row('OK2, OK3, OK4, MU1, MU3, MU8, MU9', killDuringObjects, 3, 100),
   row('FE1, FE2, FE5', feedDuringKills, 3, 50),
   row('FE1, FE2, FE5', feedDuringDatabaseKills, 1, 50),
   row('BK5, BK7, BK10, BK11', killDuringBuckets, 3, 100),
@@ -67,6 +76,8 @@ export const randomKills: readonly FaultRow[] = [
 /** Processes killed at chosen steps. */
 export const kills: readonly FaultRow[] = [
   row('U2, R6, M2', killAtSteps, 2, 60),
+  row('OK2, MU1, MU8', killObjectsAtSteps, 2, 60),
+  row('OK2, MU1, MU8', killObjectsAtCalls, 2, 100),
   row('M2, R6', killAtStart, 1, 5),
   row('S8, US2, US8', killInARow, 2, 100),
   row('M2', killDuringDeletes, 1, 25),
@@ -106,4 +117,8 @@ export const clusterFaults: readonly FaultRow[] = [
   row('U2, R6, M2, US2', killDuringUploadsOnPostgres, 3, 100),
   row('U2, R6, M2', killDuringUploadsOnS3, 3, 100),
   row('U2, R6, M2', killDuringUploadsOnPostgresAndS3, 3, 100),
+  row('OK2, OK3, MU1, MU8', killDuringObjectsOnPostgres, 3, 100),
+  row('OK2, OK3, MU1, MU8', killDuringObjectsOnS3, 3, 100),
+  row('OK2, OK3, MU1, MU8', killDuringObjectsOnPostgresAndS3, 3, 100),
+  row('OK2, OK3, MU1, MU8, MU9', killOfTwoDuringObjects, 3, 100),
 ]

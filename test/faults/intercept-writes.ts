@@ -110,6 +110,11 @@ const changes: readonly (readonly [RegExp, Change])[] = [
   [/^\s*DELETE FROM items\b/, 'removal'],
   [/^\s*DELETE FROM tombstones\b/, 'tombstones'],
   [/^\s*DELETE FROM intents\b/, 'settled intents'],
+  [/^\s*INSERT INTO object_keys\b/, 'key'],
+  [/^\s*INSERT INTO object_uploads\b/, 'object upload'],
+  [/^\s*INSERT INTO object_parts\b/, 'object part'],
+  [/^\s*UPDATE object_uploads SET item\b/, 'completion'],
+  [/^\s*DELETE FROM object_uploads\b/, 'ended object upload'],
 ]
 
 function interceptCommits({ commit }: Interceptor): void {

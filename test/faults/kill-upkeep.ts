@@ -3,12 +3,11 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer } from '../harness/server.ts'
-import { tusOf } from '../harness/tus.ts'
 import { fsck, outcome } from '../harness/upkeep.ts'
 import { createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger } from './ledger.ts'
-import { openInstances } from './server-instances.ts'
+import { instanceOf, openInstances } from './server-instances.ts'
 import { must } from './stage.ts'
 
 const preload = `--import ${new URL('kill-at-call.ts', import.meta.url).href}`
@@ -107,8 +106,7 @@ export const killUpkeep: Fault = {
       const { code, found } = await fsck(data, '--verify-bytes')
       must(`fsck finds nothing after call ${call}`, code === 0 && Object.keys(found).length === 0)
       await using server = await startServer({}, data)
-      const { token, authorization } = instance
-      await ledger.check({ server, token, authorization, tus: tusOf({ url: server.url, token }) })
+      await ledger.check(instanceOf(server, instance.token))
       await server.stop()
       for (const path of [backup, data]) await rm(path, { recursive: true, force: true })
     }

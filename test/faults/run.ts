@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import bundleService from '../harness/bundle.ts'
 import installTools from '../harness/tools.ts'
 import type { Verdict } from './fault.ts'
 import type { FaultRow } from './faults.ts'
@@ -67,6 +68,8 @@ function* table(lines: readonly Line[]): Generator<string> {
 }
 
 installTools()
+// A copy of the service, which later changes of the sources do not change.
+await bundleService()
 // These look for the installed programs when they are imported.
 const { clusterFaults, kills, otherFaults, randomKills } = await import('./faults.ts')
 const { default: prepareCeph } = await import('../harness/ceph.ts')

@@ -1,10 +1,13 @@
 import { temporaryDirectory } from '../harness/directory.ts'
+import { s3EndpointOf } from '../harness/s3-door.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
 
 /** One of the servers that are started one after another on the same data directory. */
 export interface Instance {
   readonly server: TestServer
+  /** The origin of the S3 protocol, if the server has a port for it. */
+  readonly s3: string
   /** For the first bucket; the same for every server on the data. */
   readonly authorization: string
   readonly token: string
@@ -16,6 +19,15 @@ export interface Instances extends AsyncDisposable {
   start(settings?: Readonly<Record<string, string>>): Promise<Instance>
 }
 
+/** A server with what tests send to it. */
+export const instanceOf = (server: TestServer, token: string): Instance => ({
+  server,
+  s3: s3EndpointOf(server),
+  token,
+  authorization: `Bearer ${token}`,
+  tus: tusOf({ url: server.url, token }),
+})
+
 /** A data directory on which servers are started one after another; `at` is an existing directory. */
 export async function openInstances(at?: string): Promise<Instances> {
   const directory = at === undefined ? await temporaryDirectory() : null
@@ -25,15 +37,13 @@ export async function openInstances(at?: string): Promise<Instances> {
   return {
     directory: path,
     async start(settings = {}) {
-      const server = await startServer({ MEDIABUCKET_AUDIT: 'changes', ...settings }, path)
+      const server = await startServer(
+        { MEDIABUCKET_AUDIT: 'changes', MEDIABUCKET_S3_PORT: '0', ...settings },
+        path,
+      )
       started.push(server)
       token ||= server.token
-      return {
-        server,
-        token,
-        authorization: `Bearer ${token}`,
-        tus: tusOf({ url: server.url, token }),
-      }
+      return instanceOf(server, token)
     },
     async [Symbol.asyncDispose]() {
       for (const server of started) await server[Symbol.asyncDispose]()

@@ -16,6 +16,11 @@ export type Change =
   | 'removal'
   | 'tombstones'
   | 'settled intents'
+  | 'key'
+  | 'object upload'
+  | 'object part'
+  | 'completion'
+  | 'ended object upload'
 
 /** A call that changes a file of the service. */
 export type FileCall = { readonly path: string; readonly place: Place } & (
@@ -35,15 +40,18 @@ interface Step {
   /** Whether the step is before this call or after its return. */
   readonly when: 'before' | 'after'
   readonly matches: (call: Call) => boolean
-  /** The kind of request that reaches the step; `start` if only a start does. */
-  readonly by: 'upload' | 'resumable' | 'removal' | 'start'
+  /** The kind of request that reaches the step; `start` if only a start does, `object` if one of the S3 protocol does. */
+  readonly by: 'upload' | 'resumable' | 'removal' | 'start' | 'object' | 'any'
 }
 
 const at = (name: Call['name'], place: Place) => (call: Call) =>
   call.name === name && 'place' in call && call.place === place
 const renames = (from: Place, to: Place) => (call: Call) =>
   call.name === 'rename' && call.place === from && call.to === to
-const commits = (change: Change) => (call: Call) => call.name === 'commit' && call.changes.has(change)
+const commits =
+  (...changes: readonly Change[]) =>
+  (call: Call) =>
+    call.name === 'commit' && changes.every((change) => call.changes.has(change))
 
 /** The named steps of commits and deletes, in their order. */
 export const steps = {
@@ -78,6 +86,31 @@ export const steps = {
   unlinked: { when: 'after', matches: at('unlink', 'blob'), by: 'removal' },
   'before the tombstone is removed': { when: 'before', matches: commits('tombstones'), by: 'removal' },
   'tombstone removed': { when: 'after', matches: commits('tombstones'), by: 'removal' },
+  'before the key is bound': { when: 'before', matches: commits('item', 'key'), by: 'object' },
+  'key bound': { when: 'after', matches: commits('item', 'key'), by: 'object' },
+  'before the item of a key is replaced': {
+    when: 'before',
+    matches: commits('removal', 'key'),
+    by: 'object',
+  },
+  'item of a key replaced': { when: 'after', matches: commits('removal', 'key'), by: 'object' },
+  'before the upload in parts is created': {
+    when: 'before',
+    matches: commits('object upload'),
+    by: 'object',
+  },
+  'upload in parts created': { when: 'after', matches: commits('object upload'), by: 'object' },
+  'before the part is committed': { when: 'before', matches: commits('object part'), by: 'object' },
+  'part committed': { when: 'after', matches: commits('object part'), by: 'object' },
+  'before the completion is committed': { when: 'before', matches: commits('completion'), by: 'object' },
+  'completion committed': { when: 'after', matches: commits('completion'), by: 'object' },
+  'before the upload in parts is removed': {
+    when: 'before',
+    matches: commits('ended object upload'),
+    by: 'object',
+  },
+  'upload in parts removed': { when: 'after', matches: commits('ended object upload'), by: 'object' },
+  'any call': { when: 'before', matches: () => true, by: 'any' },
 } as const satisfies Record<string, Step>
 
 export type StepName = keyof typeof steps
@@ -91,6 +124,8 @@ const Failpoint = Type.Object({
   step: Type.Unsafe<StepName>(Type.String()),
   /** The occurrence of the step, from 1. */
   nth: Type.Integer(),
+  /** A file: only occurrences count while it exists. */
+  from: Type.Optional(Type.String()),
   action: Type.Union([
     Type.Literal('kill'),
     Type.Literal('EIO'),

@@ -1,13 +1,12 @@
 import { connect } from 'node:net'
 import { type Clients, createClients } from '../faults/clients.ts'
 import { createLedger, type Ledger } from '../faults/ledger.ts'
-import type { Instance } from '../faults/server-instances.ts'
+import { type Instance, instanceOf } from '../faults/server-instances.ts'
 import { startIssuer, type TestIssuer } from '../harness/issuer.ts'
 import { parseResponse, type RawResponse } from '../harness/raw-http.ts'
 import { memory, openFiles } from '../harness/resources.ts'
 import { startServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { readPage } from '../harness/wire.ts'
 import type { Random } from './random.ts'
@@ -64,7 +63,7 @@ export async function openTarget(random: Random): Promise<Target> {
     MEDIABUCKET_MAX_FILE_SIZE: '2MB',
   })
   const { token } = server
-  const instance = { server, token, authorization: `Bearer ${token}`, tus: tusOf(server) }
+  const instance = instanceOf(server, token)
   const ledger = createLedger()
   const clients = createClients(ledger)
   const other = await makeToken(server, '--bucket', 'hostile')
