@@ -203,10 +203,7 @@ test('SP2 requests with a wrong, old, foreign or partial signature are refused, 
       sendSigned(pair, url, { method, body, headers: { 'x-amz-checksum-crc32': 'AAAAAA==' } }),
       '400 BadDigest',
     ],
-    [
-      sendSigned(pair, url, { method, body, headers: { 'x-amz-checksum-crc32': 'AAAA' } }),
-      '400 BadDigest',
-    ],
+    [sendSigned(pair, url, { method, body, headers: { 'x-amz-checksum-crc32': 'AAAA' } }), '400 BadDigest'],
     [
       sendSigned(pair, url, {
         method,

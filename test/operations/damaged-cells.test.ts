@@ -170,8 +170,8 @@ function wrongRowsOf(engine: CatalogRows['engine'], { ids, uploads, objects }: F
     insert('damaged', 'id', `'${nobody}'`, nobody),
     insert(
       'object_keys',
-      'bucket_id, key, item_id, etag, public, headers, modified_at',
-      `1, ${bytes}, '${nobody}', '${'a'.repeat(32)}', 0, '{"metadata":{}}', 1`,
+      'bucket_id, key, item_id, item_size, etag, public, headers, modified_at',
+      `1, ${bytes}, '${nobody}', 5, '${'a'.repeat(32)}', 0, '{"metadata":{}}', 1`,
       nobody,
     ),
     insert(

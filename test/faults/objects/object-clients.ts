@@ -29,7 +29,7 @@ export const metadataOf = (name: string): Readonly<Record<string, string>> => ({
 })
 
 /** Records the outcome of a request that writes. A 500 may follow the commit. */
-export function settleWrite(
+function settleWrite(
   write: Pick<Write<unknown>, 'settle'>,
   { status, code }: Pick<Answer, 'status' | 'code'>,
 ): void {
@@ -59,7 +59,7 @@ async function put(scene: ObjectScene, instance: Instance, key: KeyRecord, condi
 export type PutCondition = { readonly 'if-none-match'?: '*'; readonly 'if-match'?: string }
 
 /** Whether the outcome of a request under a condition is possible. */
-export function checkCondition(
+function checkCondition(
   record: ObjectLedger,
   key: KeyRecord,
   write: Write<Version>,
