@@ -36,7 +36,7 @@ export function createBodyReader(backpressure: Backpressure): BodyReader {
 }
 
 /**
- * Reads the whole body of a request that has a Content-Length and no `Expect`. If the body has not arrived completely, its
+ * Reads the whole body of a request that has a Content-Length. If the client expects `100 Continue`, it is sent before. If the body has not arrived completely, its
  * length is reserved from `room`. If there is not enough room, nothing is read and the result is null.
  */
 export type WholeBodyReader = (request: IncomingMessage) => Promise<Uint8Array | null>
@@ -52,6 +52,7 @@ export function createWholeBodyReader(backpressure: Backpressure, room: number):
     const ticket = backpressure.open(request)
     try {
       await ticket.waitUntilResumed()
+      sendContinue(request)
       return joined(await collect(request), request)
     } finally {
       reserved -= length

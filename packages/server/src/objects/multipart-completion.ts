@@ -122,15 +122,24 @@ function repeated({ key, completed, isPublic, headers }: OpenMultipart, etag: st
 /** A part was replaced or removed while its bytes were read. */
 class PartsChanged extends Error {}
 
-/** Completes the upload as it is, until no part changes meanwhile. */
-async function completeAtLast(...input: Parameters<typeof complete>): Promise<StoredObject> {
+/** Completes the upload as it is then, until no part changes meanwhile. */
+async function completeAtLast(
+  parts: CompletionParts,
+  caller: ObjectCaller,
+  first: OpenMultipart,
+  options: CompletionOptions,
+  etag: string,
+): Promise<StoredObject> {
+  let upload = first
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await complete(...input)
+      return await complete(parts, caller, upload, options, etag)
     } catch (error) {
       if (!(error instanceof PartsChanged)) throw error
       if (attempt === maxAttempts) throw partMissing()
     }
+    upload = await findAny(parts, caller, upload.key, upload.id)
+    if (upload.completed !== null) return repeated(upload, etag)
   }
 }
 

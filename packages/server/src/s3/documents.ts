@@ -7,9 +7,12 @@ import { parseXml, type XmlElement } from './xml.ts'
 /** The largest document: 10,000 parts with their checksums. Bytes. */
 const maxDocument = 4 * 1024 * 1024
 
+/** The memory of all documents that are arriving. Bytes. */
+export const documentMemory = 4 * maxDocument
+
 const noBytes = new Uint8Array()
 
-type DocumentContext = Pick<S3Context, 'http' | 'operations'>
+type DocumentContext = Pick<S3Context, 'operations' | 'readDocumentBytes'>
 
 /**
  * Reads the XML document of a request, whose root must have this name. The access key is verified again, because it can be revoked while the document
@@ -28,7 +31,7 @@ export async function readDocument(
 
 /** The same; null for an empty body. */
 export async function readOptionalDocument(
-  { http, operations }: DocumentContext,
+  { operations, readDocumentBytes }: DocumentContext,
   { request, payload, grant }: S3Call,
   root: string,
   options?: BodyOptions,
@@ -39,8 +42,7 @@ export async function readOptionalDocument(
   const length = Number(headers['content-length'] ?? 0)
   if (length > maxDocument) throw new S3Error('MalformedXML', 'The document is too large.')
   const body = new ObjectBody(request, payload, options)
-  const bytes = length === 0 ? noBytes : await withDeadline(body.readWhole(http.readWholeBody))
-  // Many documents at once take no more memory than other bodies.
+  const bytes = length === 0 ? noBytes : await withDeadline(body.readWhole(readDocumentBytes))
   if (bytes === null) throw new S3Error('SlowDown')
   body.finish()
   await operations.accessKeys.refresh(grant.tokenId, null)

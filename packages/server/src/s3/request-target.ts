@@ -62,5 +62,5 @@ export function targetOf(request: IncomingMessage, host: string | null): Request
 /** The labels in front of the host of the service; null if it is another one. */
 function bucketOfHost(sent: string, host: string): string | null {
   const name = sent.replace(/:\d+$/, '').toLowerCase()
-  return name.endsWith(`.${host}`) ? name.slice(0, -host.length - 1) : null
+  return (name.endsWith(`.${host}`) && name.slice(0, -host.length - 1)) || null
 }

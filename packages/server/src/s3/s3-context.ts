@@ -2,6 +2,7 @@ import type { AccessKeys, KeyGrant } from '../access/key-access.ts'
 import type { BucketDeleter } from '../buckets/bucket-deletion.ts'
 import type { Actor } from '../core/token-rules.ts'
 import type { Caller } from '../http/authorizer.ts'
+import type { WholeBodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import type { FaultReporter } from '../http/problems.ts'
 import type { MultipartOperations } from '../objects/multipart-operations.ts'
@@ -26,6 +27,8 @@ export interface S3Context {
   readonly operations: S3Operations
   readonly responder: ObjectResponder
   readonly reportFault: FaultReporter
+  /** Reads the bytes of documents, which share one memory. */
+  readonly readDocumentBytes: WholeBodyReader
 }
 
 /** A request whose signature was verified, and which may do what it asks for. */

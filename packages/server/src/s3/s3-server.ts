@@ -3,12 +3,14 @@ import type { Fault } from '../core/faults.ts'
 import { STATUS_CODES } from '../core/node-http.ts'
 import type { CachedBytesOperations } from '../downloads/bytes-cache.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
+import { Backpressure, createWholeBodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import type { FaultReporter } from '../http/problems.ts'
 import type { RequestLogger } from '../http/request-log.ts'
 import { createHttpServer } from '../http/server.ts'
 import type { UnreadBytes } from '../http/unread-bytes.ts'
 import { Authenticator } from './authentication.ts'
+import { documentMemory } from './documents.ts'
 import { ObjectResponder } from './object-response.ts'
 import type { S3Operations } from './s3-context.ts'
 import { errorDocument, S3Dispatcher } from './s3-dispatcher.ts'
@@ -29,7 +31,11 @@ export function createS3Server(
   const { host, downloadLog, logRequest, reportFault, unread } = parts
   const { settings, log, metrics, limits, corsHeaders } = http
   const dispatcher = new S3Dispatcher(
-    { http, operations, responder: new ObjectResponder(http, operations, downloadLog), reportFault },
+    {
+      ...{ http, operations, reportFault },
+      responder: new ObjectResponder(http, operations, downloadLog),
+      readDocumentBytes: createWholeBodyReader(new Backpressure(documentMemory), documentMemory),
+    },
     {
       ...{ host, logRequest },
       authenticator: new Authenticator({ accessKeys: operations.accessKeys, limits, now: Date.now }),
