@@ -1,6 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
-import { createUnchangedRows } from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
+import {
+  createUnchangedReads,
+  createUnchangedRows,
+} from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
 import { prepareReads } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
 import { prepareLocateItem } from '../../../src/storage/catalog/engines/sqlite/sqlite-ranks.ts'
@@ -65,4 +68,21 @@ test('a version that cannot be read leaves no row of an earlier one', () => {
   expect(() => rows.refresh()).toThrow()
   findGrant.mockReturnValue(null)
   expect(rows.read(token.hash)).toBeNull()
+})
+
+test('a value is read again from the time at which a part of it expires', async () => {
+  vi.useFakeTimers({ now: 9, toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { db } = opened()
+  const read = vi.fn((key: string, now: number) => (now < 10 ? { key, expiry: 10 } : null))
+  const reads = createUnchangedReads(db, {
+    keyOf: (key: string) => key,
+    read,
+    expiryOf: ({ expiry }) => expiry,
+  })
+  expect(await reads.read('a')).toEqual({ key: 'a', expiry: 10 })
+  expect(await reads.read('a')).toEqual({ key: 'a', expiry: 10 })
+  expect(read).toHaveBeenCalledOnce()
+  vi.setSystemTime(10)
+  expect(await reads.read('a')).toBeNull()
 })

@@ -63,6 +63,16 @@ function readCounts(stored: string): readonly number[] {
   return sums.map((sum, index) => sum - (sums[index - 1] ?? 0))
 }
 
+/** Whether a bucket has items without a key. */
+export function* hasUnkeyed(bucketId: BucketId): Query<boolean> {
+  const unkeyed = yield* first(
+    (row) => integer(row, 0),
+    `SELECT total - coalesce((SELECT sum(items)::int8 FROM keyed_counts WHERE bucket_id = $1), 0) FROM buckets WHERE id = $1`,
+    bucketId,
+  )
+  return unkeyed !== null && unkeyed > 0
+}
+
 /** The first block from `from` to `last` that may have items without a key; null if there is none. */
 export function* nextUnkeyedBlock(bucketId: BucketId, from: number, last: number): Query<number | null> {
   const next = yield* first((row) => integer(row, 0), 'SELECT next_seq FROM buckets WHERE id = $1', bucketId)

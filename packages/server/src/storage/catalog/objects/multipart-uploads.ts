@@ -297,7 +297,8 @@ export function* completeMultipart(
   if (upload.completed !== null) return { outcome: 'repeated', upload }
   const stored = new Map((yield* listParts(id, 0, maxParts)).map((part) => [part.number, part]))
   // By their blobs: equal etags do not prove that the bytes are those that were read.
-  if (chosen.some(({ number, itemId }) => stored.get(number)?.itemId !== itemId)) return { outcome: 'changed' }
+  if (chosen.some(({ number, itemId }) => stored.get(number)?.itemId !== itemId))
+    return { outcome: 'changed' }
   const freed = yield* freeKey(bucketId, added.key, replacement, by, now)
   if (freed.refused !== null) return { outcome: 'refused', refused: freed.refused }
   // The item takes the place of what is reserved for it.

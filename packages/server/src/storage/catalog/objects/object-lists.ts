@@ -12,7 +12,7 @@ import {
   text,
   textOrNull,
 } from '../statements.ts'
-import { keyedBlock, nextUnkeyedBlock } from './keyed-counts.ts'
+import { hasUnkeyed, keyedBlock, nextUnkeyedBlock } from './keyed-counts.ts'
 import { etagOfItem, keyTextOf } from './object-keys.ts'
 
 // Lists of the keys of a bucket in the order of their bytes. Items without a key are in one range of it.
@@ -68,12 +68,15 @@ export function* listKeys(
   const start = startOf(selection)
   const end = endOf(prefix)
   const [itemsStart, itemsEnd] = [Buffer.from(itemsPrefix), endOf(itemsPrefix)]
+  const meetsItems = isBefore(start, itemsEnd) && isBefore(itemsStart, end) && (yield* hasUnkeyed(bucketId))
   // Keys before those of items, these, and the others.
-  const ranges = [
-    { read: readKeys, from: start, end: itemsStart },
-    { read: readItems, from: itemsStart, end: itemsEnd },
-    { read: readKeys, from: itemsEnd, end },
-  ]
+  const ranges = meetsItems
+    ? [
+        { read: readKeys, from: start, end: itemsStart },
+        { read: readItems, from: itemsStart, end: itemsEnd },
+        { read: readKeys, from: itemsEnd, end },
+      ]
+    : [{ read: readKeys, from: start, end }]
   let place = start
   for (const { read, from, end: rangeEnd } of ranges) {
     if (isBefore(place, from)) place = from
