@@ -89,6 +89,7 @@ const changed: { readonly [Name in keyof typeof settings]: string } = {
   MEDIABUCKET_MAX_LINK_LIFETIME: '30d',
   MEDIABUCKET_VARIANTS: 'thumb=200',
   MEDIABUCKET_CROP: 'attention',
+  MEDIABUCKET_NAMES: 'on',
   MEDIABUCKET_RENDER_AHEAD: 'off',
   MEDIABUCKET_VARIANT_PROCESSES: '8',
   MEDIABUCKET_VARIANT_TIMEOUT: '1m',

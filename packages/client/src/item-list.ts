@@ -28,6 +28,8 @@ export interface ItemOptions extends CallOptions {
   readonly name?: string | undefined
   /** With the order `name` or `name-desc`, the filename at which the list begins. */
   readonly startName?: string | undefined
+  /** Whether the URLs have the names of the items. Default: as the service is set. */
+  readonly names?: boolean | undefined
   /** Only items that have all these labels, up to 8. */
   readonly labels?: Labels | undefined
   /** Only items with these bytes: their SHA-256 in hex. */
@@ -87,6 +89,7 @@ export function iterateItems(
 }
 
 function parametersOf({
+  names,
   order,
   kind,
   from,
@@ -109,6 +112,7 @@ function parametersOf({
     sha256,
     path,
     urls,
+    ...(names === undefined ? {} : { names: names ? 'on' : 'off' }),
     limit: batchSize,
   }
   const parameters = new URLSearchParams()

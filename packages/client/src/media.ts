@@ -128,6 +128,8 @@ export const readManyMedia = (response: unknown): readonly Media[] =>
 export interface DescribeOptions extends CallOptions {
   /** Whether the URLs of a private bucket are signed. Signed ones need no token for 15 minutes or more. Default: as the bucket is set. */
   readonly urls?: 'plain' | 'signed' | undefined
+  /** Whether the URLs have the name of the item. Default: as the service is set. */
+  readonly names?: boolean | undefined
 }
 
 /** A media object and its `ETag`, null if the service sends none. */
@@ -141,9 +143,13 @@ export async function describeTagged(
   settings: SendSettings,
   endpoints: Endpoints,
   id: string,
-  { signal, urls }: DescribeOptions,
+  { signal, urls, names }: DescribeOptions,
 ): Promise<TaggedMedia> {
-  const url = endpoints.item(id) + (urls === undefined ? '' : `?urls=${urls}`)
+  const parameters = new URLSearchParams({
+    ...(urls === undefined ? {} : { urls }),
+    ...(names === undefined ? {} : { names: names ? 'on' : 'off' }),
+  })
+  const url = endpoints.item(id) + (parameters.size === 0 ? '' : `?${parameters}`)
   const { value, etag } = await sendTagged(settings, { url, signal, what: 'a media object', read: readMedia })
   return { media: value, etag }
 }

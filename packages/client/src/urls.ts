@@ -108,9 +108,9 @@ export function mediaIdOf(reference: string | URL): string {
   return id
 }
 
-/** The id in the path of a URL of an item's bytes; null if it has none. */
+/** The id in the path of a URL of an item's bytes, with or without a name; null if it has none. */
 export const itemIdIn = (pathname: string): string | null =>
-  validId(/\/media\/([^/.]+)(?:\.[^/]*)?$/.exec(pathname)?.[1] ?? '')
+  validId(/\/media\/([^/.]+)(?:\.[^/]*|\/[^/]+)?$/.exec(pathname)?.[1] ?? '')
 
 const validId = (id: string): string | null => (idShape.test(id) ? id : null)
 

@@ -72,11 +72,13 @@ export class BucketVariants {
 
 const urlsByText = new WeakMap<UrlSettings, Memory<UrlSettings>>()
 
-/** The settings of the URLs of a bucket: `urls` with its sizes, and its public variants. */
+/** The settings of the URLs of a bucket: `urls` with its sizes, and its public variants; and with names as a request states it, null if it does not. */
 export function urlsOfBucket(
   urls: UrlSettings,
   { pictures, isPrivate }: { readonly pictures: StoredPictures; readonly isPrivate: boolean },
+  names: boolean | null = null,
 ): UrlSettings {
+  if (names !== null) return { ...urlsOfBucket(urls, { pictures, isPrivate }), names }
   if (pictures === null) return urls
   const known = urlsByText.get(urls) ?? new Memory<UrlSettings>()
   urlsByText.set(urls, known)

@@ -8,6 +8,8 @@ export interface UrlSettings {
   readonly extensions: boolean
   /** The start of the URLs of bytes, if it is not `baseUrl`. No trailing slash. */
   readonly mediaBaseUrl?: string
+  /** Whether the URLs of media objects and links have the name of the item (docs/interface.md B13); left out for no. */
+  readonly names?: boolean
   /** The sizes of variants; the built-in ones if absent. */
   readonly variants?: readonly VariantSize[]
   /** Of a private bucket: the names of the sizes that everybody may read; none if absent. */

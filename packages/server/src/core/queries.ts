@@ -350,6 +350,21 @@ export function readListedUrls(query: Readonly<Record<string, unknown>>): Listed
   return urls
 }
 
+/** The values of the parameter `names`; the empty one is `on`. */
+export const namesParameters = ['', 'on', 'off'] as const
+export type NamesParameter = (typeof namesParameters)[number]
+
+/** Whether the URLs in a response have the names of their items (docs/interface.md B13); null if it is not stated. Throws Fault `parameter-malformed`. */
+export function readNames(query: Readonly<Record<string, unknown>>): boolean | null {
+  const parameters = createParameterReader(query)
+  const accepts = { text: 'on (also without a value) or off', accepted: namesParameters }
+  const names = parameters.read<boolean | null>('names', null, accepts, (text) =>
+    text === '' || text === 'on' ? true : text === 'off' ? false : null,
+  )
+  parameters.finish()
+  return names
+}
+
 /** Whether the URLs in a response are signed. Those of a public bucket never are. */
 export const signsUrls = (
   grant: { readonly isPrivate: boolean; readonly signsPages: boolean },

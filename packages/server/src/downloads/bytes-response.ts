@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { signatureInvalid, type VerifyLink } from '../access/signed-links.ts'
 import type { BucketVariants } from '../core/bucket-pictures.ts'
 import { Fault } from '../core/faults.ts'
+import { mediaUrl, type UrlSettings } from '../core/item-urls.ts'
 import type { SendFile } from '../core/storage-urls.ts'
 import { essenceOf } from '../core/stored-type.ts'
 import type { NegotiatedFormat } from '../core/variant-sizes.ts'
@@ -54,6 +55,7 @@ interface SharedParts {
 
 /** The parts of HttpContext that determine the responses. */
 interface BytesContext extends Pick<HttpContext, 'vary' | 'authorize' | 'usage'> {
+  readonly urls: UrlSettings
   readonly settings: Pick<HttpContext['settings'], 'sendfile' | 'mediaMaxAge'>
 }
 
@@ -66,6 +68,8 @@ export interface BytesRequest extends RequestParts {
   readonly wait: unknown
   readonly isDownload: boolean
   readonly link: SentLink
+  /** Whether the URL has a name, so that the response names the short one. */
+  readonly isNamed: boolean
 }
 
 /** A response that can begin: its first bytes have been read. */
@@ -103,17 +107,19 @@ export class BytesResponder {
   readonly #shared: SharedParts
   readonly #sendFile: SendFile | null
   readonly #usage: UsageCounter
+  readonly #urls: UrlSettings
   readonly #checkAccess: ReturnType<typeof createAccessCheck>
   readonly #describe: ReturnType<typeof describeRepresentation>
 
   constructor(
-    { vary, authorize, usage, settings }: BytesContext,
+    { vary, authorize, usage, settings, urls }: BytesContext,
     operations: BytesOperations,
     shared: SharedParts,
   ) {
     this.#operations = operations
     this.#shared = shared
     this.#usage = usage
+    this.#urls = urls
     this.#sendFile = settings.sendfile
     this.#checkAccess = createAccessCheck({ verifyLink: operations.verifyLink, authorize })
     this.#describe = describeRepresentation({
@@ -130,7 +136,10 @@ export class BytesResponder {
     const { item, variant, access } = target
     this.#usage.countRequest(item.bucketId, 'download')
     try {
-      const response = await this.#respondWith(sent, target)
+      const found = await this.#respondWith(sent, target)
+      const response = sent.isNamed
+        ? { ...found, head: [...this.#canonicalOf(target), ...found.head] }
+        : found
       if (recordDownload !== null && !isHead && response.status !== 304)
         recordDownload(sent, item, { ...response, variant, access })
       return response
@@ -138,6 +147,12 @@ export class BytesResponder {
       if (!(error instanceof VariantPending)) throw error
       return { status: 202, head: pendingHead, write: null }
     }
+  }
+
+  /** The short URL of what a response has (docs/interface.md B13). Nothing of it is as the client has sent it. */
+  #canonicalOf({ item: { id, extension }, variant }: Target): readonly string[] {
+    const url = mediaUrl(this.#urls, id, extension)
+    return ['link', `<${url}${variant === null ? '' : `?variant=${variant.name}`}>; rel="canonical"`]
   }
 
   /** The item and its variant, by the sizes of its bucket. Throws Fault. */

@@ -5,7 +5,7 @@ import {
   type ResponseHeader,
   readIfPrivate,
 } from '../http/openapi/description.ts'
-import { BytesParams, BytesQuery } from '../http/openapi/parameters.ts'
+import { BytesParams, BytesQuery, NamedBytesParams } from '../http/openapi/parameters.ts'
 import { sampleItem } from '../http/openapi/samples.ts'
 
 const redirectHeaders: readonly ResponseHeader[] = [
@@ -95,4 +95,32 @@ until the variant is rendered, or with \`wait\` for that many seconds at most: t
   problemHeaders: redirectHeaders,
   head: true,
   curl: `curl -OJ ${exampleBase}/media/${sampleItem.id}.jpg`,
+}
+
+const withLink = (headers: readonly ResponseHeader[] | undefined): readonly ResponseHeader[] => [
+  'Link',
+  ...(headers ?? []),
+]
+
+const { 200: whole, 206: part, 304: unchanged } = serveBytes.responses
+
+export const serveNamedBytes: OperationDescription = {
+  ...serveBytes,
+  operationId: 'serveNamedBytes',
+  summary: 'Get the bytes, by a URL with a name',
+  description:
+    'As the URL without the name, which is `Link` with `rel="canonical"`. The name is any text, for people and search engines; its extension is that of the item. Signed URLs may have one, too.',
+  rules: 'B13',
+  path: NamedBytesParams,
+  responses: {
+    ...serveBytes.responses,
+    200: { ...whole, description: 'The whole file.', headers: withLink(whole?.headers) },
+    206: { ...part, description: 'The requested range.', headers: withLink(part?.headers) },
+    304: {
+      ...unchanged,
+      description: 'The bytes have not changed since the response with this tag.',
+      headers: withLink(unchanged?.headers),
+    },
+  },
+  curl: `curl -O ${exampleBase}/media/${sampleItem.id}/harbour.jpg`,
 }

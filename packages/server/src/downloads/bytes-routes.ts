@@ -1,4 +1,6 @@
+import { shortNameOf, withoutName } from '../core/address-names.ts'
 import { BucketVariants } from '../core/bucket-pictures.ts'
+import { itemUnknown } from '../core/faults.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import { allVariants } from '../core/item-urls.ts'
 import { TickBatch } from '../core/tasks.ts'
@@ -84,17 +86,30 @@ export function bytesRoutes(
     }
   }
 
-  async function serveBytes(exchange: Exchange<'name'>): Promise<null> {
-    const { id, request, response, line, params, query } = exchange
+  const serveBytes = (exchange: Exchange<'name'>) => serve(exchange, exchange.params.name, null)
+
+  /** The name is not a part of what a signature covers, so that it can be added to any URL, and be left out. */
+  function serveNamedBytes(exchange: Exchange<'name' | 'filename'>): Promise<null> {
+    const { name, filename } = exchange.params
+    const short = shortNameOf(name, filename)
+    if (short === null) throw itemUnknown()
+    return serve(exchange, short, withoutName(exchange.request.url ?? '', short, http.urls.extensions))
+  }
+
+  /** `shortTarget` is the target of the request without the name, null if it has none. */
+  async function serve(exchange: Exchange, name: string, shortTarget: string | null): Promise<null> {
+    const { id, request, response, line, query } = exchange
     const { headers } = request
-    const { name } = params
     const { wait } = query
     const isDownload = query['download'] !== undefined
-    const link = linkOf(request.url ?? '', name)
+    const isNamed = shortTarget !== null
+    const link = isNamed
+      ? linkOf(shortTarget, shortTarget.slice('/media/'.length).replace(/\?.*$/s, ''))
+      : linkOf(request.url ?? '', name)
     const choosesSize = link === null || (link !== 'malformed' && link.variant === allVariants)
     const selection = choosesSize ? readSelection(query) : { name: query['variant'] }
     const isHead = request.method === 'HEAD'
-    const sent = { id, request, line, isHead, name, selection, wait, isDownload, link }
+    const sent = { id, request, line, isHead, name, selection, wait, isDownload, link, isNamed }
     const found = isPlain(sent) ? await openCached(sent) : null
     if (found !== null) {
       sendCached(exchange, found)
@@ -107,18 +122,17 @@ export function bytesRoutes(
     return null
   }
 
+  const options = { headers: problemHeaders, kind: 'download', servesBytes: true } as const
   return [
-    route('GET', '/media/:name', openapi.serveBytes, serveBytes, {
-      headers: problemHeaders,
-      kind: 'download',
-      servesBytes: true,
-    }),
+    route('GET', '/media/:name', openapi.serveBytes, serveBytes, options),
+    route('GET', '/media/:name/:filename', openapi.serveNamedBytes, serveNamedBytes, options),
   ]
 }
 
 /** Whether the response has all bytes, and depends only on the name, the variant and its format. */
-const isPlain = ({ link, isDownload, wait, request: { headers } }: BytesRequest): boolean =>
+const isPlain = ({ link, isDownload, isNamed, wait, request: { headers } }: BytesRequest): boolean =>
   link === null &&
+  !isNamed &&
   !isDownload &&
   isVariantWait(wait) &&
   headers.range === undefined &&

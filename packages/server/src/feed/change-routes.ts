@@ -1,7 +1,7 @@
 import type { SignLinks } from '../access/signed-links.ts'
 import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import type { LinkSigner } from '../core/item-urls.ts'
-import { type ListedUrls, parseChangesQuery, readListedUrls, signsUrls } from '../core/queries.ts'
+import { type ListedUrls, parseChangesQuery, readListedUrls, readNames, signsUrls } from '../core/queries.ts'
 import { ReadLengths } from '../core/read-lengths.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -76,6 +76,7 @@ class ChangeHandler {
     const caller = await this.#http.authorize(exchange, 'media:read')
     const { since, after, ...query } = parseChangesQuery(exchange.query)
     const listed: ListedUrls | null = readListedUrls(exchange.query)
+    const names = readNames(exchange.query)
     if (prefersEvents(headers.accept)) {
       const sent = headers['last-event-id']?.toString() ?? ''
       // A refusal names the header, not the parameter that it replaces.
@@ -86,16 +87,16 @@ class ChangeHandler {
     const first = Math.min(limit, this.#reads.next(caller.bucketId))
     const found = await this.#read(exchange, caller, since ?? after, { limit: first, wait })
     const signer = signsUrls(found.caller, listed) ? await signLinks(null) : null
-    return await this.#page(found.caller, found.rows, limit, signer)
+    return await this.#page(found.caller, found.rows, limit, { signer, names })
   }
 
   /** The response with up to `limit` changes, the first ones of which have been read. */
-  async #page(caller: Caller, first: ChangeRows, limit: number, signer: LinkSigner | null): Promise<Reply> {
+  async #page(caller: Caller, first: ChangeRows, limit: number, links: ListedLinks): Promise<Reply> {
     const { feed } = this.#operations
     const { bucketId, tokenId } = caller
     const list = new ListTexts(
       (changes: readonly ItemChange[]) =>
-        itemsText(this.#serialize(changes.map((change) => this.#describe(caller, change, signer)))),
+        itemsText(this.#serialize(changes.map((change) => this.#describe(caller, change, links)))),
       () => this.#http.tickQueue.next(tokenId),
     )
     let rows = first
@@ -182,15 +183,15 @@ class ChangeHandler {
       this.#eventTexts.set(change, known)
       const found = known.get(tag)
       if (found !== undefined) return found
-      const object = this.#describe(caller, change, signer)
+      const object = this.#describe(caller, change, { signer, names: null })
       const text = `id: ${object.cursor}\ndata: ${JSON.stringify(object)}\n\n`
       known.set(tag, text)
       return text
     }
   }
 
-  #describe(caller: Caller, change: ItemChange, signer: LinkSigner | null): ChangeObject {
-    const urls = urlsOfBucket(this.#http.urls, caller)
+  #describe(caller: Caller, change: ItemChange, { signer, names }: ListedLinks): ChangeObject {
+    const urls = urlsOfBucket(this.#http.urls, caller, names)
     return {
       cursor: this.#operations.feed.cursors.format(caller.bucketId, change),
       type: change.kind,
@@ -199,6 +200,12 @@ class ChangeHandler {
       item: change.item && mediaObjectOf(urls, change.item, signer),
     }
   }
+}
+
+/** How the URLs of items are written: signed, and with names; null for no, and for as the service is set. */
+interface ListedLinks {
+  readonly signer: LinkSigner | null
+  readonly names: boolean | null
 }
 
 /** Milliseconds. */

@@ -128,7 +128,7 @@ function loggedAgent(agent: string | undefined): string | undefined {
 }
 
 /** Matches nearly all paths: media URLs, and short paths without percent-encoding and authority. A matching path is too short for a token. */
-const plainPath = /^\/(?:media\/[a-z0-9]{1,28}(?:\.[a-z0-9]{1,8})?|[^%?#]{0,37})$/
+const plainPath = /^\/(?:media\/[a-z0-9]{1,28}(?:\.[a-z0-9]{1,8})?|(?!media\/)[^%?#]{0,37})$/
 
 /**
  * The path without query and fragment, percent-encoded ones included, and with tokens and signatures redacted (docs/interface.md O3, A5, H11).
@@ -142,6 +142,7 @@ function loggedPath(url: string): string {
   const [withoutQuery = ''] = path
     .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
     .split(/[?#&;]|%(?:25)*(?:3f|23|26|3b)/i, 1)
-  const redacted = redactTokens(withoutQuery)
+  // The name in the URL of bytes is that of a file.
+  const redacted = redactTokens(withoutQuery.replace(/^(\/+media\/[^/]*\/).+$/s, '$1…'))
   return redacted.length > maxLoggedPath ? `${redacted.slice(0, maxLoggedPath)}…` : redacted
 }

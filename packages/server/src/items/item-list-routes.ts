@@ -14,6 +14,7 @@ import {
   parseItemsQuery,
   parseLabelsQuery,
   readListedUrls,
+  readNames,
   signsUrls,
 } from '../core/queries.ts'
 import type { TickQueue } from '../core/tasks.ts'
@@ -107,8 +108,8 @@ class ItemListHandler {
       vary: http.vary('Authorization', bucketHeader, 'Accept', 'Accept-Encoding'),
     }
     // The tools are an array, because JSON.stringify omits the members of a set.
-    const { baseUrl, mediaBaseUrl, extensions, variants, tools = [] } = http.urls
-    this.#settings = { baseUrl, mediaBaseUrl, extensions, variants, tools: [...tools].toSorted() }
+    const { baseUrl, mediaBaseUrl, extensions, names, variants, tools = [] } = http.urls
+    this.#settings = { baseUrl, mediaBaseUrl, extensions, names, variants, tools: [...tools].toSorted() }
   }
 
   async list(exchange: Exchange): Promise<Reply> {
@@ -117,15 +118,17 @@ class ItemListHandler {
     const grant = await authorize(exchange, 'media:read')
     const query = parseItemsQuery(exchange.query)
     const listed = readListedUrls(exchange.query)
+    const names = readNames(exchange.query)
     if (query.page === undefined && prefersLines(headers.accept))
       return await this.#lines(exchange, grant, query, listed)
     const signer = await this.#signerOf(grant, listed)
+    const tagged = names === null ? query : { ...query, names }
     const ifNoneMatch = headers['if-none-match'] ?? ''
     const acceptsGzip = acceptsCoding(headers['accept-encoding'], 'gzip')
 
     // If a tag has the current state, the list is not read. `*` matches any state, so it is compared with the list below.
     if (ifNoneMatch !== '' && ifNoneMatch !== '*') {
-      const { identity, gzip } = this.#entityTags(grant, listState(grant), query, signer)
+      const { identity, gzip } = this.#entityTags(grant, listState(grant), tagged, signer)
       const tags = acceptsGzip ? [identity, gzip] : [identity]
       const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
       if (matched !== undefined) return this.#notModified(matched)
@@ -135,7 +138,7 @@ class ItemListHandler {
     const { state, text, next } = await this.#read(grant, query, signer, exchange.query)
     const body = Buffer.from(text)
     const isCompressed = acceptsGzip && body.length >= minimumGzipLength
-    const etag = this.#entityTags(grant, state, query, signer)[isCompressed ? 'gzip' : 'identity']
+    const etag = this.#entityTags(grant, state, tagged, signer)[isCompressed ? 'gzip' : 'identity']
     if (matchesWeakly(ifNoneMatch, etag)) return this.#notModified(etag)
     return {
       status: 200,
@@ -167,7 +170,7 @@ class ItemListHandler {
         // Verified again for each batch, so that a token that was revoked or has expired receives no more items or signed URLs.
         const grant = await authorize(exchange, 'media:read', { isCounted: true, previous })
         const signer = await this.#signerOf(grant, listed)
-        const urls = urlsOfBucket(settings, grant)
+        const urls = urlsOfBucket(settings, grant, readNames(exchange.query))
         return (item) => `${JSON.stringify(mediaObjectOf(urls, item, signer))}\n`
       },
     })
@@ -183,7 +186,7 @@ class ItemListHandler {
   ) {
     const { tickQueue } = this.#http
     const { bucketId, tokenId } = grant
-    const urls = urlsOfBucket(this.#http.urls, grant)
+    const urls = urlsOfBucket(this.#http.urls, grant, readNames(sent))
     const { page } = query
     const pause = () => tickQueue.next(tokenId)
     const textOf = (items: readonly ItemDetails[]) =>

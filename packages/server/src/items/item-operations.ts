@@ -1,3 +1,4 @@
+import { type NamedItem, withName } from '../core/address-names.ts'
 import { bucketMembers } from '../core/bucket-members.ts'
 import { bucketDeleted, Fault, itemUnknown } from '../core/faults.ts'
 import { focusOf } from '../core/focus.ts'
@@ -116,6 +117,10 @@ const preconditionFailed = (): Fault =>
 /** The media object of an item, as clients receive it (docs/interface.md M1). */
 type MediaObject = ValueOf<typeof schemas.MediaObject>
 
+/** A URL of the bytes of an item as responses write it. */
+export const urlOf = (urls: UrlSettings, url: string, item: NamedItem): string =>
+  urls.names ? withName(urls, url, item) : url
+
 const noTools: ReadonlySet<never> = new Set()
 
 const day = 86_400_000
@@ -157,10 +162,11 @@ export function mediaObjectOf(
   signer: LinkSigner | null = null,
 ): MediaObject {
   const sizes = hasVariants(item.contentType, urls.tools ?? noTools) ? (urls.variants ?? builtInSizes) : null
+  const plain = urlOf(urls, mediaUrl(urls, item.id, item.extension), item)
   const url =
     signer === null
-      ? mediaUrl(urls, item.id, item.extension)
-      : signer.sign(item, { variant: sizes === null ? null : allVariants })
+      ? plain
+      : urlOf(urls, signer.sign(item, { variant: sizes === null ? null : allVariants }), item)
   const { width, height } = item
   return {
     id: item.id,
@@ -186,8 +192,7 @@ export function mediaObjectOf(
       Object.fromEntries(
         sizes.map(({ name }) => {
           const isSigned = signer !== null && !urls.publicVariants?.has(name)
-          const start = isSigned ? `${url}&` : `${mediaUrl(urls, item.id, item.extension)}?`
-          return [name, `${start}variant=${name}`]
+          return [name, `${isSigned ? `${url}&` : `${plain}?`}variant=${name}`]
         }),
       ),
     variant_sizes:

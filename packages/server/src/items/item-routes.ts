@@ -7,7 +7,7 @@ import { isItemId } from '../core/ids.ts'
 import { type LabelChanges, labelRule, parseLabelChanges } from '../core/item-labels.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import { cleanFilename, maxAltText, maxCaption } from '../core/names.ts'
-import { readListedUrls, signsUrls } from '../core/queries.ts'
+import { readListedUrls, readNames, signsUrls } from '../core/queries.ts'
 import { requireScope, requireUnlimited } from '../core/token-rules.ts'
 import { malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -62,7 +62,12 @@ async function showItem(
   if (!grant.scopes.has('media:read')) await requireUploaded(catalog, grant, exchange.params.id)
   const item = await findItem(catalog, grant.bucketId, exchange.params.id)
   const signer = signsUrls(grant, readListedUrls(exchange.query)) ? await operations.signLinks(null) : null
-  const { mediaObject, etag, stateTag, headers } = describeItem(urlsOfBucket(urls, grant), item, signer)
+  const names = readNames(exchange.query)
+  const { mediaObject, etag, stateTag, headers } = describeItem(
+    urlsOfBucket(urls, grant, names),
+    item,
+    signer,
+  )
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = exchange.request.headers
   if (ifMatch !== undefined && !matchesState(ifMatch, stateTag))
     throw new Fault('precondition-failed', 'If-Match does not name the current ETag of the item.')
@@ -148,18 +153,19 @@ async function requireUploaded(
 
 /**
  * The media object of an item and the headers of its response, with the entity tag of the object (docs/interface.md M6).
- * `stateTag` is the tag of the same object with plain URLs.
+ * `stateTag` is the tag of the same object with plain URLs without names.
  */
 function describeItem(urls: UrlSettings, item: ItemDetails, signer: LinkSigner | null = null) {
-  const plain = mediaObjectOf(urls, item)
+  const plain = mediaObjectOf(urls.names ? { ...urls, names: false } : urls, item)
   const digest = createHash('sha256').update(JSON.stringify(plain)).digest('base64url')
-  const mediaObject = signer === null ? plain : mediaObjectOf(urls, item, signer)
+  const mediaObject = signer === null && !urls.names ? plain : mediaObjectOf(urls, item, signer)
   const stateTag = `"${digest}"`
-  const etag = signer === null ? stateTag : `"${digest}.${signer.tag}"`
+  const shown = [...(urls.names ? ['names'] : []), ...(signer === null ? [] : [signer.tag])]
+  const etag = `"${[digest, ...shown].join('.')}"`
   return { mediaObject, etag, stateTag, headers: { 'cache-control': 'private, no-cache', etag } }
 }
 
-/** Whether If-Match names the state of an item. Whether its URLs are signed, and until when, is not a part of the state. */
+/** Whether If-Match names the state of an item. Whether its URLs are signed, and until when, or have names, is not a part of the state. */
 const matchesState = (ifMatch: string, stateTag: string): boolean =>
   matchesStrongly(ifMatch.replace(/"([\w-]{43})\.[a-z0-9.]+"/g, '"$1"'), stateTag)
 

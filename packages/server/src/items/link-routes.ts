@@ -10,7 +10,7 @@ import type { HttpContext } from '../http/context.ts'
 import { noStore } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { Item } from '../storage/catalog/records.ts'
-import { findItem } from './item-operations.ts'
+import { findItem, urlOf } from './item-operations.ts'
 import * as openapi from './link-routes.openapi.ts'
 import type { RecordLinks } from './links.ts'
 
@@ -47,7 +47,7 @@ export function linkRoutes(http: HttpContext, operations: LinkOperations): reado
 }
 
 async function createLink(
-  { http: { readAuthorizedJson, catalog }, operations, ...limits }: LinkParts,
+  { http: { readAuthorizedJson, catalog, urls }, operations, ...limits }: LinkParts,
   exchange: Exchange<'id'>,
 ): Promise<Reply> {
   const { caller, body } = await readAuthorizedJson(exchange, 'media:read', linkMembers)
@@ -56,12 +56,15 @@ async function createLink(
   const item = await findItem(catalog, bucketId, exchange.params.id)
   const { sign, expires } = await operations.signLinks(lifetime)
   if (lifetime !== null) await operations.recordLinks?.(actor, [item], { ...options, expires })
-  const link = { url: sign(item, options), expires_at: new Date(expires * 1000).toISOString() }
+  const link = {
+    url: urlOf(urls, sign(item, options), item),
+    expires_at: new Date(expires * 1000).toISOString(),
+  }
   return { status: 201, headers: noStore, json: link }
 }
 
 async function createLinks(
-  { http: { readAuthorizedJson, catalog, tickQueue }, operations, ...limits }: LinkParts,
+  { http: { readAuthorizedJson, catalog, tickQueue, urls }, operations, ...limits }: LinkParts,
   exchange: Exchange,
 ): Promise<Reply> {
   const { caller, body } = await readAuthorizedJson(exchange, 'media:read', ['ids', ...linkMembers])
@@ -75,7 +78,7 @@ async function createLinks(
   const { sign, expires } = await operations.signLinks(lifetime)
   if (lifetime !== null) await operations.recordLinks?.(actor, items, { ...options, expires })
   const json = {
-    links: items.map((item) => ({ id: item.id, url: sign(item, options) })),
+    links: items.map((item) => ({ id: item.id, url: urlOf(urls, sign(item, options), item) })),
     missing: ids.filter((_, index) => !isOwn(found[index])),
     expires_at: new Date(expires * 1000).toISOString(),
   }

@@ -53,6 +53,8 @@ interface NewObject {
   readonly size: number | null
   readonly isPublic: boolean
   readonly conditions: ObjectConditions
+  /** Of the picture that is copied, as core/focus.ts stores it. */
+  readonly focus?: number | null
   readonly declaredType: string | null
   /** Called after the last byte and before anything is committed; throws if the bytes are not those that were announced. */
   readonly finish: () => FinishedObject
@@ -224,7 +226,7 @@ async function putObject(
   { catalog, storeFile, deleteLater, now }: ObjectParts,
   caller: ObjectCaller,
   key: string,
-  { body, size, isPublic, conditions, declaredType, finish }: NewObject,
+  { body, size, isPublic, conditions, declaredType, focus = null, finish }: NewObject,
 ): Promise<StoredObject> {
   requireNewKey(key)
   const outcome: { finished?: FinishedObject; headers?: string } = {}
@@ -236,7 +238,7 @@ async function putObject(
   const { change, object } = await storeFile(
     caller,
     {
-      sent: { filename: key, declaredType, isKey: true },
+      sent: { filename: key, declaredType, focus, isKey: true },
       body: body instanceof Uint8Array ? body : ending(body, end),
     },
     {
@@ -385,6 +387,7 @@ async function copyObject(
       body: hashed(item.size === 0 ? [] : blob.stream(0, item.size - 1), [md5, checksum]),
       size: item.size,
       ...{ isPublic, conditions, declaredType: copied.contentType ?? item.contentType },
+      focus: item.focus ?? null,
       finish: () => ({
         etag: md5.digest('hex'),
         headers:

@@ -264,6 +264,11 @@ export const settings = {
     variantSizes,
     'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. A bucket can have sizes of its own (`bucket set --variants`).',
   ),
+  MEDIABUCKET_NAMES: setting(
+    'off',
+    onOrOff,
+    'Whether the URLs of media objects and of links have the name of the item, for people and search engines: `/media/«id»/«name».«ext»`. Pages of `GET /api/media` do not. A request can choose with `names`.',
+  ),
   MEDIABUCKET_CROP: setting(
     'center',
     oneOf('center', 'attention'),

@@ -41,13 +41,7 @@ import { createOperations, type Operations } from './operations.ts'
 import type { ReloadableSettings } from './reload.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
-import {
-  startExpirySweeps,
-  startSizesSweep,
-  startSweeps,
-  startTakenSweep,
-  watchFreeSpace,
-} from './sweeps.ts'
+import { startExpirySweeps, startSizesSweep, startSweeps, startTakenSweep, watchFreeSpace } from './sweeps.ts'
 import type { ServiceAddress } from './worker-messages.ts'
 
 /** A service that listens. */

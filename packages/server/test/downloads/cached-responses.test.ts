@@ -55,6 +55,7 @@ async function fill(capacity: number, size: number) {
   })
   const responder = new BytesResponder(
     {
+      urls: { baseUrl: 'http://localhost', extensions: true },
       vary: (...names) => ['Origin', ...names].join(', '),
       authorize: () => expect.unreachable(),
       usage: { countRequest: () => {}, countBytes: () => {} },
@@ -85,6 +86,7 @@ async function fill(capacity: number, size: number) {
       wait: undefined,
       isDownload: false,
       link: null,
+      isNamed: false,
       request: new IncomingMessage(new Socket()),
     })
     // The second request is served from memory, with a head that is formatted for it.

@@ -15,6 +15,8 @@ import {
   maxListLimit,
   maxPageSize,
   maxWait,
+  type NamesParameter,
+  namesParameters,
 } from '../../core/queries.ts'
 
 // The schemas of queries and of path parameters.
@@ -111,10 +113,21 @@ const urls = Type.Optional(
   }),
 )
 
-export const ItemQuery = Type.Object({ urls })
+const names = Type.Optional(
+  Type.Unsafe<NamesParameter>({
+    type: 'string',
+    enum: [...namesParameters],
+    examples: ['on'],
+    description:
+      'Whether the URLs have the names of the items (B13): `on`, which may be left out, or `off`. By default, MEDIABUCKET_NAMES determines it.',
+  }),
+)
+
+export const ItemQuery = Type.Object({ urls, names })
 
 export const ChangesQuery = Type.Object({
   urls,
+  names,
   limit: limit('changes'),
   after: Type.Optional(
     Type.String({
@@ -140,6 +153,7 @@ export const ChangesQuery = Type.Object({
 /** Numbered pages and the next page repeat these parameters of their request. One that is missing here is missing there. */
 export const ItemListQuery = Type.Object({
   urls,
+  names,
   limit: limit('items'),
   order: Type.Optional(
     Type.Unsafe<ListOrder>({
@@ -268,6 +282,14 @@ export const BytesParams = Type.Object({
   }),
 })
 export type BytesParams = Static<typeof BytesParams>
+
+export const NamedBytesParams = Type.Object({
+  name: Type.String({ description: 'The id of an item.', examples: ['k92v8d0q3h5wkc9r1n6x7zjy4tam'] }),
+  filename: Type.String({
+    description: 'Any name, with `.` and the item’s own extension, if it has one.',
+    examples: ['harbour.jpg'],
+  }),
+})
 
 export const BytesQuery = Type.Object({
   variant: Type.Optional(

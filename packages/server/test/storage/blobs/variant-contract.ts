@@ -83,6 +83,35 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       await store.variants.remove(other)
     })
 
+    test('V19 variants are listed, of an item and of all, and removed one by one', async () => {
+      await using opened = await openStore()
+      const { store } = opened
+      const ids = [newItemId(), newItemId()]
+      const all: string[] = []
+      for (const id of ids)
+        for (const [{ key }, size] of [
+          [thumb, 5],
+          [medium, 70_000],
+        ] as const) {
+          await store.variants.store(id, key, randomBytes(size))
+          all.push(`${id}.${key}`)
+        }
+      const listed = async (id?: ItemId) => {
+        const found: string[] = []
+        for await (const { id: of, key } of store.variants.list(id)) found.push(`${of}.${key}`)
+        return found.filter((name) => ids.some((id) => name.startsWith(id))).toSorted()
+      }
+      expect(await listed()).toEqual(all.toSorted())
+      const [id = newItemId(), other = newItemId()] = ids
+      for (const { key } of [thumb, medium]) {
+        await store.variants.removeOne(id, key)
+        await store.variants.removeOne(id, key)
+        expect(await readVariant(store, id, key)).toBeNull()
+      }
+      expect([await listed(id), (await listed(other)).length]).toEqual([[], 2])
+      await store.variants.remove(other)
+    })
+
     test('V7 removing the bytes removes their variants, and variants without bytes can be removed', async () => {
       await using opened = await openStore()
       const { store } = opened

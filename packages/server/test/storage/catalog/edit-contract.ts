@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { storedFocus } from '../../../src/core/focus.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'
 
@@ -62,6 +63,51 @@ export function describeEdits(engine: string, fresh: Fresh): void {
         expect(await catalog.editItem(bucketId, item.id, edit, { ...texts, ...wrong })).toBe('changed')
       expect((await catalog.findGrant(hashOf('b')))?.revision).toBe(before?.revision)
       expect(await catalog.servability([item.id])).toEqual(['servable'])
+    })
+
+    test('M11 a focus is edited and removed, and variants of its item are no longer those of the service', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [item, uploaded] = [newItem(), newItem({ focus: storedFocus({ x: 1, y: 0.5 }) })]
+      await catalog.addItems(bucketId, [item, uploaded].map(withBytes))
+      const states = () => other.servability([item.id, uploaded.id])
+      expect(await states()).toEqual(['servable', 'styled'])
+      const focus = storedFocus({ x: 0, y: 1 })
+      expect(await catalog.editItem(bucketId, item.id, { focus }, null)).toMatchObject({ focus })
+      expect(await states()).toEqual(['styled', 'styled'])
+      expect((await other.item(item.id))?.focus).toBe(focus)
+      const texts = { filename: item.filename, altText: null, caption: null }
+      expect(await catalog.editItem(bucketId, item.id, { focus: null }, texts)).toBe('changed')
+      for (const { id } of [item, uploaded]) await other.editItem(bucketId, id, { focus: null }, null)
+      expect(await catalog.servability([item.id, uploaded.id])).toEqual(['servable', 'servable'])
+      expect(await catalog.item(uploaded.id)).not.toHaveProperty('focus')
+    })
+
+    test('V19, V21 items and grants have the options of their bucket about pictures, from the next read on', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const item = newItem()
+      await catalog.addItems(bucketId, [withBytes(item)])
+      const read = async () => [
+        (await other.item(item.id))?.pictures,
+        (await other.findGrant(hashOf('b')))?.pictures,
+        await other.servability([item.id]),
+      ]
+      expect(await read()).toEqual([null, null, ['servable']])
+      for (const [settings, pictures] of [
+        [{ variants: ['card=9:cover', '32'] }, ';;card=9:cover 32'],
+        [{ publicVariants: ['card'], crop: 'attention' }, 'attention;card;card=9:cover 32'],
+        [{ variants: null, publicVariants: null }, 'attention;;'],
+      ] as const) {
+        await catalog.setBucket('b', settings)
+        expect(await read()).toEqual([pictures, pictures, ['styled']])
+        expect(await other.listPictureOptions()).toEqual([{ id: bucketId, pictures }])
+      }
+      await catalog.setBucket('b', { isPrivate: true })
+      expect((await read())[2]).toEqual(['private'])
+      await catalog.setBucket('b', { crop: null, isPrivate: false })
+      expect(await read()).toEqual([null, null, ['servable']])
+      expect(await other.listPictureOptions()).toEqual([])
     })
 
     test('M6 of many concurrent edits of one state, one succeeds', async () => {

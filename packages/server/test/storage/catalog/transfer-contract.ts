@@ -45,7 +45,7 @@ const now = 1_790_000_000_000
 const expiry = Date.UTC(2100, 0)
 
 /** The texts of the first two items. */
-const described = { filename: 'renamed.jpg', altText: 'a text', caption: null }
+const described = { filename: 'renamed.jpg', altText: 'a text', caption: null, focus: 12_345 }
 
 const labels = { album: '42' }
 
@@ -82,6 +82,11 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
     for (const { id } of kept.slice(0, 2)) await catalog.editItem(big, id, { ...described, labels }, null)
     await catalog.setBucket('big', { trashDays: 3, isPrivate: true, signedPages: true })
+    await catalog.setBucket('big', {
+      variants: ['card=9:cover', '32'],
+      publicVariants: ['card'],
+      crop: 'attention',
+    })
     const keys = [1, 2].map(newSigningKey)
     for (const key of keys) await catalog.addSigningKey(key, false)
     await catalog.addWebhook(webhookOf(big))
@@ -94,6 +99,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       takenAt: 1_532_023_331_500,
       takenOffset: -210,
       takenRead: true,
+      focus: 67_890,
     }))
     const request = {
       tokenId: 'small' as TokenId,
