@@ -120,6 +120,8 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     const body = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0xff, 0xff])
     return await server.request('/api/media', { method: 'POST', body, headers: { authorization } })
   },
+  'file-refused': 'needs a scanner: test/http/scanned-uploads.test.ts',
+  'scanner-unavailable': 'needs a scanner: test/http/scanned-uploads.test.ts',
   'idempotency-key-malformed': () => post('x', { 'idempotency-key': 'two words' }),
   'idempotency-key-reused': async () => {
     await post('x', { 'idempotency-key': 'once' })

@@ -57,6 +57,8 @@ export type FaultCode =
   | 'upload-incomplete'
   | 'filename-malformed'
   | 'file-unreadable'
+  | 'file-refused'
+  | 'scanner-unavailable'
   | 'bytes-missing'
   | 'storage-full'
   | 'quota-exceeded'

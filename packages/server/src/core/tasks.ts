@@ -206,3 +206,14 @@ export async function settleAll<Item, Result>(
   )
   return results
 }
+
+/** Returns whether this is the first call for this time. Milliseconds. */
+export function oncePer(interval: number): () => boolean {
+  let last = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = performance.now()
+    if (now - last < interval) return false
+    last = now
+    return true
+  }
+}

@@ -6,6 +6,7 @@ import { version } from '../core/version.ts'
 import type { CatalogStatistics } from '../storage/catalog/records.ts'
 import { PrelabelledHistogram, type Series } from './prelabelled-histogram.ts'
 import { addProcessMetrics } from './process-metrics.ts'
+import { ScanMetrics } from './scan-metrics.ts'
 
 /**
  * The metrics of `/metrics` (docs/interface.md O2); one set for each process, without the global registry. With several workers,
@@ -95,6 +96,7 @@ export class Metrics {
     'Attempts to deliver changes to webhooks, by outcome; without tests and repetitions that people have asked for.',
     { outcome: ['delivered', 'failed'] },
   )
+  readonly scans: ScanMetrics
   readonly storage: StorageMetrics
 
   /** `textOfWorkers` returns the metrics of all workers; null where there is one process. */
@@ -108,6 +110,7 @@ export class Metrics {
       registers: [this.registry],
     })
     buildInfo.set({ version, node: process.versions.node }, 1)
+    this.scans = new ScanMetrics(this.registry)
     this.storage = new StorageMetrics(this.registry)
   }
 

@@ -200,6 +200,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
       'The bucket removes metadata, and this file is damaged or of an unknown form, would not show the same afterwards, or would lose the time at which it was taken although the bucket keeps it. Nothing was stored.',
     cure: 'Save the file again with another program, or upload it to a bucket that does not remove metadata.',
   },
+  'file-refused': {
+    status: 422,
+    title: 'The scanner refuses the file',
+    cause:
+      'The scanner of the operator (`MEDIABUCKET_SCAN`) has found malware in the file, or does not scan files of its size. Nothing was stored.',
+    cure: 'Check the file with an up-to-date virus scanner. If the file is harmless, ask the operator.',
+  },
   'content-coding-unsupported': {
     status: 415,
     title: 'The content coding is not supported',
@@ -396,6 +403,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     title: 'Tokens of the issuer cannot be verified',
     cause: 'The service cannot request the keys of the issuer that it needs to verify the token.',
     cure: 'Try again after the seconds in `Retry-After`; the operator finds the reason in the log.',
+  },
+  'scanner-unavailable': {
+    status: 503,
+    title: 'Uploads cannot be scanned',
+    cause:
+      'The scanner of the operator (`MEDIABUCKET_SCAN`) did not respond within `MEDIABUCKET_SCAN_TIMEOUT`. Nothing was stored.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator may have to start the scanner.',
   },
   'read-only': {
     status: 503,

@@ -96,6 +96,8 @@ function toFault(error: unknown): Fault {
  */
 const expected: ReadonlySet<FaultCode> = new Set([
   ...(['quota-exceeded', 'token-limit-exceeded', 'shutting-down', 'read-only'] as const),
+  // The scans report their failures themselves.
+  'scanner-unavailable',
   ...(['connections-too-many', 'not-ready'] as const),
   ...(['method-unsupported', 'transfer-coding-unsupported', 'http-version-unsupported'] as const),
 ])

@@ -52,7 +52,7 @@ export interface CompletionOptions {
 }
 
 export interface CompletionParts {
-  readonly catalog: Pick<Catalog, 'findMultipart' | 'listParts' | 'completeMultipart'>
+  readonly catalog: Pick<Catalog, 'findMultipart' | 'listParts' | 'completeMultipart' | 'removeMultipart'>
   readonly blobs: Pick<BlobStore, 'open'>
   readonly storeFile: StoreOperations['storeFile']
   /** Bytes. */
@@ -194,7 +194,12 @@ async function complete(
         }
       },
     },
-  )
+  ).catch(async (error: unknown) => {
+    // Of what the scanner refuses, no bytes stay.
+    if (error instanceof Fault && error.code === 'file-refused')
+      deleteLater((await catalog.removeMultipart(caller.bucketId, upload.id)) ?? [])
+    throw error
+  })
   if (completion.outcome !== 'completed') return otherwise(completion, etag)
   deleteLater(completion.tombstones)
   return object

@@ -96,6 +96,8 @@ const codes: Partial<Record<FaultCode, S3Code>> = {
   'body-too-large': 'InvalidRequest',
   'type-refused': 'InvalidRequest',
   'file-unreadable': 'InvalidRequest',
+  'file-refused': 'InvalidRequest',
+  'scanner-unavailable': 'ServiceUnavailable',
   'upload-incomplete': 'IncompleteBody',
   'quota-exceeded': 'QuotaExceeded',
   'token-limit-exceeded': 'QuotaExceeded',

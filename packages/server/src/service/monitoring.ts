@@ -6,6 +6,7 @@ import type { Metrics } from '../http/metrics.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
+import type { Scanner } from '../uploads/scanner.ts'
 import type { FreeSpace } from '../uploads/space.ts'
 import * as openapi from './monitoring.openapi.ts'
 
@@ -76,6 +77,7 @@ type ReadinessReason =
   | 'bytes-unavailable'
   | 'bytes-unwritable'
   | 'disk-full'
+  | 'scanner-unavailable'
   | 'read-only'
 
 /** Whether reads and writes are possible now (docs/interface.md O1). Deletes also work on a full disk. */
@@ -91,6 +93,9 @@ const checkTimeout = 2_000
 /** Milliseconds after which a store of bytes that does not respond counts as unavailable. */
 const bytesTimeout = 2_000
 
+/** Milliseconds for a scanner. */
+const scannerTimeout = 2_000
+
 const stopsReads: ReadonlySet<ReadinessReason> = new Set(['catalog-unreadable', 'bytes-unavailable'])
 
 export function checkReadinessOperation(parts: {
@@ -98,13 +103,16 @@ export function checkReadinessOperation(parts: {
   readonly space: Pick<FreeSpace, 'hasRoom'>
   /** `isReachable` is false while the store does not hold the bytes of the catalog, or cannot be reached. */
   readonly blobs: Pick<BlobStore, 'isReachable' | 'checkWrites'>
+  /** Without it, uploads are refused. Null if files are not scanned, or are stored without a scan too. */
+  readonly scanner: Pick<Scanner, 'check'> | null
   readonly log: Pick<Logger, 'info' | 'error'>
   /** Whether the operator has switched off changes. */
   readonly isReadOnly: () => boolean
 }) {
-  const { catalog, space, blobs, log, isReadOnly } = parts
+  const { catalog, space, blobs, scanner, log, isReadOnly } = parts
   const canWriteRows = createWriteCheck(() => catalog.checkWrites())
   const canWriteBytes = createWriteCheck(() => blobs.checkWrites())
+  const canScan = scanner && createWriteCheck(() => scanner.check(AbortSignal.timeout(scannerTimeout)))
 
   const reportReasons = createReasonLog(log)
 
@@ -124,12 +132,14 @@ export function checkReadinessOperation(parts: {
     const isFull = hasBytes && !space.hasRoom()
     const rows = isFull || within(checkTimeout, succeeds(canWriteRows()))
     const bytes = isFull || !hasBytes || within(bytesTimeout, succeeds(canWriteBytes()))
+    const scans = canScan === null || within(scannerTimeout, succeeds(canScan()))
     const reasons: ReadinessReason[] = []
     if (!(await canRead)) reasons.push('catalog-unreadable')
     if (!(await rows)) reasons.push('catalog-unwritable')
     if (!hasBytes) reasons.push('bytes-unavailable')
     else if (isFull) reasons.push('disk-full')
     else if (!(await bytes)) reasons.push('bytes-unwritable')
+    if (!(await scans)) reasons.push('scanner-unavailable')
     if (isReadOnly()) reasons.push('read-only')
     reportReasons(reasons, failures)
     return { reads: !reasons.some((reason) => stopsReads.has(reason)), writes: reasons.length === 0, reasons }

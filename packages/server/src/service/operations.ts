@@ -41,6 +41,7 @@ import { createPoster } from '../webhooks/guarded-post.ts'
 import { WebhookOperations } from '../webhooks/webhook-operations.ts'
 import type { OpenData, StartContext } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
+import { openScanner, startScans } from './start-scanner.ts'
 
 /** The operations that clients call over HTTP, by feature. */
 export type Operations = ReturnType<typeof createOperations>
@@ -85,6 +86,7 @@ export function createOperations(
   const removeItem = remover.remove.bind(remover)
   const purgeItems = remover.purge.bind(remover)
 
+  const scanner = openScanner(config)
   const uploading = {
     catalog,
     blobs,
@@ -92,6 +94,7 @@ export function createOperations(
     measurePicture: pictures.measure,
     removeMetadata: pictures.removeMetadata,
     readTaken: pictures.readTaken,
+    scanFile: scanner && startScans({ config, log, metrics }, scanner, blobs),
     removeItem,
     locks,
     space,
@@ -189,6 +192,7 @@ export function createOperations(
     monitoring: {
       readiness: checkReadinessOperation({
         ...{ catalog, space, blobs, log },
+        scanner: config.scanFailure === 'refuse' ? scanner : null,
         isReadOnly: () => settings.readOnly,
       }),
     },

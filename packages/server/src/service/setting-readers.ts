@@ -166,6 +166,32 @@ export const addressRanges: Reader<readonly string[]> = {
   read: (text) => parseAddressRanges(text) ?? undefined,
 }
 
+/** Where a scanner of uploads is. */
+export type ScannerAddress =
+  | {
+      readonly type: 'clamd'
+      readonly at: { readonly host: string; readonly port: number } | { readonly path: string }
+    }
+  | { readonly type: 'http'; readonly url: URL }
+
+/** Null for `off`. */
+export const scannerAddress: Reader<ScannerAddress | null> = {
+  accepts:
+    'off, clamd:host:port, clamd:/path/to/socket, or the URL of a scanner such as http://127.0.0.1:9000/scan',
+  read(text) {
+    if (text === 'off') return null
+    const [, path] = /^clamd:(\/.+)$/.exec(text) ?? []
+    if (path !== undefined) return { type: 'clamd', at: { path } }
+    const [, host, port] = /^clamd:(\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? []
+    if (host !== undefined && Number(port) >= 1 && Number(port) <= 65_535)
+      return { type: 'clamd', at: { host: host.replace(/^\[|\]$/g, ''), port: Number(port) } }
+    const url = URL.canParse(text) ? new URL(text) : null
+    return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.hash
+      ? { type: 'http', url }
+      : undefined
+  },
+}
+
 /** Addresses that the service may call for users; null for `off`. */
 export const callableAddresses: Reader<CallableAddresses | null> = {
   accepts: `off, or public and ${addressRanges.accepts}`,

@@ -21,6 +21,7 @@ import {
   queryParameters,
   type Reader,
   rate,
+  scannerAddress,
   sendFile,
   size,
   sizeOrAuto,
@@ -183,6 +184,21 @@ export const settings = {
     'off',
     callableAddresses,
     'Whether tokens with `media:write` can have the service request files from other servers, and from which addresses: `public` for the public internet, other addresses such as `10.1.0.0/16`, or both, separated by commas. Who can upload can send GET requests to each of them and read what they respond.',
+  ),
+  MEDIABUCKET_SCAN: setting(
+    'off',
+    scannerAddress,
+    'What scans every file before it is stored: `clamd:` with host and port or the path of a socket, or the URL of a service that takes the bytes as a POST (docs/operations/scanning.md).',
+  ),
+  MEDIABUCKET_SCAN_TIMEOUT: setting(
+    '30s',
+    timerDuration,
+    'How long an upload waits for the scan of a file, also while the scanner cannot be reached.',
+  ),
+  MEDIABUCKET_SCAN_FAILURE: setting(
+    'refuse',
+    oneOf('refuse', 'accept'),
+    'What happens to files that cannot be scanned, because the scanner does not respond or does not scan files of their size: they are refused, or stored without a scan.',
   ),
   MEDIABUCKET_JWT_ISSUER: setting(
     '',

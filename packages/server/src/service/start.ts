@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { issueTokenOfNewBucket } from '../access/token-operations.ts'
 import type { PeerCounts } from '../core/peer-counts.ts'
+import { oncePer } from '../core/tasks.ts'
 import { scopes } from '../core/token-rules.ts'
 import { openBytesOperation } from '../downloads/bytes-cache.ts'
 import { DownloadLog } from '../downloads/download-log.ts'
@@ -333,17 +334,6 @@ function startUsageLog(
       )
   })
   return usage
-}
-
-/** Returns whether this is the first call for this time. Milliseconds. */
-function oncePer(interval: number): () => boolean {
-  let last = Number.NEGATIVE_INFINITY
-  return () => {
-    const now = performance.now()
-    if (now - last < interval) return false
-    last = now
-    return true
-  }
 }
 
 /** Reads the built gallery. Null where it is turned off or not built. */

@@ -25,6 +25,7 @@ import { checkReadinessOperation } from './monitoring.ts'
 import { type ReloadableSettings, reloadableOf } from './reload.ts'
 import { type MetricsSource, ServiceMetrics } from './service-metrics.ts'
 import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
+import { openScanner } from './start-scanner.ts'
 import { startWebhooks } from './start-webhooks.ts'
 import { startExpirySweeps, startSweeps, watchFreeSpace } from './sweeps.ts'
 import {
@@ -69,7 +70,11 @@ export async function startWorkers(
     const space = openSpace(context)
     let reloaded = reloadableOf(config)
     metrics.watchReadiness(
-      checkReadinessOperation({ ...data, space, log, isReadOnly: () => reloaded.readOnly }),
+      checkReadinessOperation({
+        ...{ ...data, space, log },
+        scanner: config.scanFailure === 'refuse' ? openScanner(config) : null,
+        isReadOnly: () => reloaded.readOnly,
+      }),
     )
     await startSweeps(context, data)
     watchFreeSpace(context, space)

@@ -16,6 +16,7 @@ import type { BlobStore } from '../storage/blobs/blobs.ts'
 import type { ReceivedFile } from '../storage/blobs/received-file.ts'
 import type { AddedItem, Grant } from '../storage/catalog/records.ts'
 import { sniffType } from './file-type.ts'
+import type { ScanFile } from './scanner.ts'
 
 /** What a client says about a file, as it was sent. */
 export interface SentFile {
@@ -52,6 +53,8 @@ export interface ItemParts {
   readonly measurePicture: MeasurePicture
   readonly removeMetadata: RemoveMetadata
   readonly readTaken: ReadTaken
+  /** Null or left out if files are not scanned. */
+  readonly scanFile?: ScanFile | null
 }
 
 /**
@@ -76,7 +79,7 @@ const typeChanged = (contentType: string) =>
 /**
  * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
  * may be another file with its own id; then the caller discards the received file. Throws as RemoveMetadata,
- * Fault `type-refused`, and Fault `overloaded` if the type is needed and cannot be read.
+ * ScanFile, Fault `type-refused`, and Fault `overloaded` if the type is needed and cannot be read.
  */
 export async function newItem(
   parts: ItemParts,
@@ -103,6 +106,8 @@ export async function newItem(
   const isText = (start: Uint8Array) => decodeText(start) !== null
   if (sent.isKey && isSearched && mayHaveRemovableMetadata(file.head, file.size, type.contentType, isText))
     throw typeChanged(type.contentType)
+  // Before a decoder reads it.
+  if (parts.scanFile) await parts.scanFile(file, bucketId)
   const keepsTaken = removesMetadata === 'except-taken' && !type.contentType.startsWith('audio/')
   const removal = { contentType: type.contentType, bucketId, keepsTaken }
   const { stored, reading } = isSearched

@@ -296,7 +296,7 @@ async function refusal({ catalog }: Parts, { id, offset, length }: Upload): Prom
 }
 
 /** Faults of files that cannot be stored in the bucket, or not with the token. */
-const refusals: ReadonlySet<string> = new Set(['file-unreadable', 'type-refused'])
+const refusals: ReadonlySet<string> = new Set(['file-unreadable', 'type-refused', 'file-refused'])
 
 const hasCode = (error: unknown, code: Fault['code']): boolean =>
   error instanceof Fault && error.code === code

@@ -30,6 +30,8 @@ const chunkProblems = [
   'quota-exceeded',
   'token-limit-exceeded',
   'type-refused',
+  'file-refused',
+  'scanner-unavailable',
   'storage-full',
 ] as const
 

@@ -77,6 +77,8 @@ With an \`Idempotency-Key\` an upload can be sent again safely after its respons
     'quota-exceeded',
     'token-limit-exceeded',
     'type-refused',
+    'file-refused',
+    'scanner-unavailable',
     'storage-full',
   ],
   curl: `curl -H "Authorization: Bearer $TOKEN" -F file=@harbour.jpg ${exampleBase}/api/media`,

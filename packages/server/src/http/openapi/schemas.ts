@@ -443,6 +443,8 @@ export const ReadinessObject = closedObject('Readiness', 'What the service can d
           'bytes-unavailable',
           'bytes-unwritable',
           'disk-full',
+          'scanner-unavailable',
+          'read-only',
         ] as const
       ).map((reason) => Type.Literal(reason)),
     ),
