@@ -133,15 +133,25 @@ interface Bound {
   readonly etag: string
 }
 
+/** The item of a row of `object_keys`, which may have expired. */
+interface StoredBound extends Bound {
+  readonly isLive: boolean
+}
+
+const findStored = (bucketId: BucketId, key: string, now: number): Query<StoredBound | null> =>
+  first(
+    (row) => ({ id: itemIdOf(row, 0), etag: text(row, 1), isLive: integer(row, 2) === 1 }),
+    `SELECT item_id, etag, CAST(EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND ${isLive('$3')}) AS int)
+      FROM object_keys WHERE bucket_id = $1 AND key = $2`,
+    ...[bucketId, Buffer.from(key), now],
+  )
+
 function* findBound(bucketId: BucketId, key: string, now: number): Query<Bound | null> {
   const id = itemIdOfKey(key)
-  if (id === null)
-    return yield* first(
-      (row) => ({ id: itemIdOf(row, 0), etag: text(row, 1) }),
-      `SELECT item_id, etag FROM object_keys WHERE bucket_id = $1 AND key = $2
-        AND EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND ${isLive('$3')})`,
-      ...[bucketId, Buffer.from(key), now],
-    )
+  if (id === null) {
+    const stored = yield* findStored(bucketId, key, now)
+    return stored?.isLive === true ? stored : null
+  }
   const found: ItemRow | null = yield* first(
     readItemRow,
     `SELECT ${itemRowColumns} FROM items WHERE bucket_id = $1 AND id = $2 AND ${isLive('$3')}
@@ -177,13 +187,14 @@ export function* freeKey(
   by: Actor | undefined,
   now: number,
 ): Work<KeyChange> {
-  const bound = yield* findBound(bucketId, key, now)
+  const stored = yield* findStored(bucketId, key, now)
+  const bound = stored?.isLive === true ? stored : null
   const refused = refusalOf(bound, conditions)
   if (refused !== null) return { refused }
   if (bound !== null && !mayReplace) return { refused: 'replacement-forbidden' }
   if (bound !== null) return changed(yield* removeItems(bucketId, [bound.id], by, now))
   // The item that has it has expired, and is not removed yet.
-  yield* takeKey(bucketId, Buffer.from(key))
+  if (stored !== null) yield* takeKey(bucketId, Buffer.from(key))
   return changed({ tombstones: [] })
 }
 
