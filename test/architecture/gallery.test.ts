@@ -40,8 +40,8 @@ test('the gallery imports the client but not the server, and only the allowed li
 
 test('all requests of the gallery are sent by the client, except those for thumbnails and for the sign-in', () => {
   expect(files.filter((path) => /[^.\w]fetch\(|XMLHttpRequest|sendBeacon/.test(read(path)))).toEqual([
+    `${src}service/sign-in-info.ts`,
     `${src}service/thumbnail.ts`,
-    `${src}session/issuer.ts`,
   ])
 })
 

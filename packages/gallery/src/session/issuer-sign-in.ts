@@ -1,12 +1,7 @@
 import * as oauth from 'oauth4webapi'
+import type { IssuerInfo, IssuerMetadata } from '../service/sign-in-info.ts'
 import { serviceUrl } from '../service/urls.ts'
-import {
-  type IssuerInfo,
-  type IssuerMetadata,
-  loadIssuer,
-  type PendingSignIn,
-  storePending,
-} from './issuer.ts'
+import { loadIssuer, type PendingSignIn, storePending } from './issuer.ts'
 import { type StoredSession, sessionLength } from './stored-session.ts'
 
 // Loaded only by people who sign in with the issuer.

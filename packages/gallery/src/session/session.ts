@@ -1,9 +1,10 @@
 import { type Client, type ClientOptions, createClient, type Token } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { errorMessage, isUnauthorized, isUnreachable } from '../service/connection.ts'
+import type { IssuerInfo } from '../service/sign-in-info.ts'
 import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
-import type { IssuerCallback, IssuerInfo } from './issuer.ts'
+import type { IssuerCallback } from './issuer.ts'
 import { renewedSession, revokeSession } from './renewed-session.ts'
 import {
   forgetSession,

@@ -2,8 +2,9 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { IconButton } from '../components/controls.tsx'
 import { Logo } from '../components/icon.tsx'
 import { DisplaySettings, type Preferences } from '../preferences.tsx'
+import type { IssuerInfo } from '../service/sign-in-info.ts'
 import { strings } from '../strings.ts'
-import { type IssuerInfo, loadIssuer } from './issuer.ts'
+import { loadIssuer } from './issuer.ts'
 import type { Session, SessionState } from './session.ts'
 
 type Out = Extract<SessionState, { at: 'signed-out' }>

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { loadSignInInfo } from '../service/sign-in-info.ts'
 import { serviceUrl } from '../service/urls.ts'
 
 /**
@@ -6,13 +7,8 @@ import { serviceUrl } from '../service/urls.ts'
  * protocol, or if that is unknown.
  */
 async function loadS3Endpoint(): Promise<string | null> {
-  try {
-    const response = await fetch(new URL('sign-in.json', serviceUrl()), { cache: 'no-store' })
-    const { s3 }: { s3?: { host: string | null; port: number } | null } = await response.json()
-    return s3 ? endpointOf(serviceUrl(), s3) : null
-  } catch {
-    return null
-  }
+  const s3 = (await loadSignInInfo())?.s3
+  return s3 ? endpointOf(serviceUrl(), s3) : null
 }
 
 /** The service itself has no TLS: behind a page with TLS, a proxy serves a host of its own at the usual port. */
