@@ -299,7 +299,16 @@ export function serializeProblem(
   more: Readonly<Record<string, string>> = {},
 ): { readonly status: number; readonly bytes: Buffer } {
   const { status, headers, body } = problemResponse(fault, baseUrl, requestId)
-  const head = Object.entries({ connection: 'close', ...more, ...headers })
+  return serializeResponse(status, { ...more, ...headers }, body)
+}
+
+/** A complete response that closes the connection. */
+export function serializeResponse(
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array,
+): { readonly status: number; readonly bytes: Buffer } {
+  const head = Object.entries({ connection: 'close', ...headers })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
   return {

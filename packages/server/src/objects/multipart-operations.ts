@@ -19,7 +19,7 @@ import type { Reserve } from '../uploads/reservations.ts'
 import type { FreeSpace } from '../uploads/space.ts'
 import { type CompletionParts, completeMultipart } from './multipart-completion.ts'
 import { ObjectFault } from './object-faults.ts'
-import { hashed, requireNewKey, type StoredObject, storedHeaders } from './object-operations.ts'
+import { hashed, type Rest, requireNewKey, type StoredObject, storedHeaders } from './object-operations.ts'
 import type { ObjectCaller, ObjectHeaders } from './object-types.ts'
 import {
   findMultipart,
@@ -69,9 +69,6 @@ export function multipartOperations(parts: MultipartParts) {
     copyPart: (...input: Rest<typeof copyPart>) => copyPart(ids, ...input),
   }
 }
-
-/** The parameters after the first one. */
-type Rest<Function> = Function extends (parts: never, ...input: infer Input) => unknown ? Input : never
 
 /** Creates an upload. Throws Fault `quota-exceeded`, `token-limit-exceeded`, `storage-full` and `type-refused`. */
 async function createMultipart(

@@ -120,9 +120,9 @@ export function objectOperations(parts: ObjectParts) {
 }
 
 /** The parameters after the first one. */
-type Rest<Function> = Function extends (parts: never, ...input: infer Input) => unknown ? Input : never
+export type Rest<Function> = Function extends (parts: never, ...input: infer Input) => unknown ? Input : never
 
-/** Bytes of the JSON of the headers of an object. */
+/** Bytes of the JSON of the headers of an object without its checksum. */
 const maxHeaders = 4_096
 
 /** Throws ObjectFault `key-malformed`, `key-too-long` and `key-reserved` for a key that no object can get. */
@@ -142,15 +142,14 @@ export function requireNewKey(key: string): void {
 const canBeKey = (key: string): boolean =>
   key !== '' && key.isWellFormed() && Buffer.byteLength(key) <= maxKeyLength
 
-/** The headers as they are stored. Throws ObjectFault `headers-too-large`. */
-export function storedHeaders(headers: ObjectHeaders): string {
-  const json = JSON.stringify(headers)
-  if (Buffer.byteLength(json) > maxHeaders)
+/** The headers as they are stored. Throws ObjectFault `headers-too-large`, whatever checksum they get in the end. */
+export function storedHeaders({ checksum, ...sent }: ObjectHeaders): string {
+  if (Buffer.byteLength(JSON.stringify(sent)) > maxHeaders)
     throw new ObjectFault(
       'headers-too-large',
       `The headers and the metadata of an object may have ${maxHeaders} bytes.`,
     )
-  return json
+  return JSON.stringify({ ...sent, checksum })
 }
 
 /** Reads headers of `storedHeaders`. */
@@ -301,6 +300,7 @@ async function listObjects(
   bucketId: BucketId,
   { limit, ...selection }: ObjectSelection,
 ): Promise<ObjectList> {
+  // As S3, whose empty page is not truncated.
   if (limit === 0) return { objects: [], prefixes: [], isTruncated: false, next: null }
   const found = await catalog.listKeys(bucketId, { ...selection, limit: limit + 1 }, now())
   const entries = found.slice(0, limit)

@@ -48,6 +48,13 @@ export const encoderOf =
   (text: string): string =>
     encoding === 'url' ? encodeValue(text).replaceAll('%2F', '/') : text
 
+/** As S3, whose clients decode the prefix of Version 1 or do not: only what both read alike is not encoded. */
+const plainPrefix = ({ prefix, encode }: ListQuery): string =>
+  prefix.replace(specialInPrefix, (character) => encode(character))
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: XML has none of them
+const specialInPrefix = /[%+\x00-\x08\x0b-\x1f\x7f]/g
+
 /** Throws S3Error `InvalidArgument`. */
 export function readLimit(text: string | undefined, name: string): number {
   if (text === undefined || text === '') return maxKeys
@@ -68,8 +75,6 @@ async function find(
   after: string | null,
 ) {
   const { prefix, delimiter, limit } = query
-  // S3 returns an empty page, which is not truncated.
-  if (limit === 0) return { objects: [], prefixes: [], isTruncated: false, next: null }
   return await operations.objects.listObjects(caller.bucketId, { prefix, delimiter, after, limit })
 }
 
@@ -114,6 +119,7 @@ async function listV1(context: S3Context, call: BucketCall) {
       'ListBucketResult',
       {
         ...head,
+        Prefix: plainPrefix(query),
         Marker: query.encode(marker),
         // As S3, which leaves it out without a delimiter: the last key is the marker then.
         NextMarker: query.delimiter !== null && list.next !== null ? query.encode(list.next) : undefined,

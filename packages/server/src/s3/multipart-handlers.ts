@@ -90,9 +90,11 @@ async function uploadPart(
   const { request, payload, caller, key } = call
   const number = readPartNumber(request.parameter('partNumber'))
   const upload = await multiparts.find(caller, key, uploadIdOf(request))
-  const body = new ObjectBody(request, payload, { otherwise: upload.checksum?.algorithm ?? null })
-  if (body.size === null && request.header('transfer-encoding') === undefined)
-    throw new S3Error('MissingContentLength')
+  const algorithm = upload.checksum?.algorithm ?? null
+  const body = new ObjectBody(request, payload, { otherwise: algorithm })
+  if (algorithm !== null && body.algorithm !== algorithm)
+    throw new S3Error('InvalidRequest', `The upload has checksums of ${algorithm}.`)
+  body.requireLength()
   http.metrics.countActiveUpload(request.response)
   let stated: ReturnType<ObjectBody['finish']>['checksum'] = null
   const { etag } = await multiparts.putPart(caller, upload, number, {
@@ -101,10 +103,10 @@ async function uploadPart(
     finish: () => {
       const { md5, checksum } = body.finish()
       stated = checksum
-      const isKept = checksum !== null && checksum.algorithm === upload.checksum?.algorithm
-      if (upload.checksum !== null && !isKept)
-        throw new S3Error('InvalidRequest', `The upload has checksums of ${upload.checksum.algorithm}.`)
-      return { etag: md5.toString('hex'), checksum: isKept ? checksum.value : null }
+      return {
+        etag: md5.toString('hex'),
+        checksum: algorithm === null || checksum === null ? null : checksum.value,
+      }
     },
   })
   return { status: 200, headers: { etag: `"${etag}"`, ...checksumHeaders(stated) } }
@@ -199,12 +201,16 @@ async function complete(context: S3Context, call: ObjectCall): Promise<S3Reply |
   const completing = context.operations.multiparts
     .complete(caller, key, uploadIdOf(request), options)
     .then(({ etag, headers: { checksum } }) => ({
-      Location: `http://${request.header('host') ?? ''}${request.target.path}`,
+      Location: locationOf(context, request),
       ...{ Bucket: bucket, Key: key, ETag: `"${etag}"` },
       ...checksumElements(checksum),
     }))
   return await slowReply(context, request, 'CompleteMultipartUploadResult', completing)
 }
+
+/** The proxy in front of both ports has the same scheme for both. */
+const locationOf = ({ http: { settings } }: S3Context, { request, target }: S3Request): string =>
+  `${new URL(settings.baseUrl).protocol}//${request.headers.host}${target.path}`
 
 async function listParts({ operations: { multiparts } }: S3Context, call: ObjectCall): Promise<S3Reply> {
   const { request, caller, key, bucket } = call

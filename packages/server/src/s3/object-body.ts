@@ -121,6 +121,17 @@ export class ObjectBody {
     this.#checksum = this.#stated && newChecksum(this.#stated.algorithm)
   }
 
+  /** Of the checksum that is computed; null for none. */
+  get algorithm(): ChecksumAlgorithm | null {
+    return this.#stated?.algorithm ?? null
+  }
+
+  /** Throws S3Error `MissingContentLength` for a request that does not say where its body ends. */
+  requireLength(): void {
+    if (this.size === null && this.#request.header('transfer-encoding') === undefined)
+      throw new S3Error('MissingContentLength')
+  }
+
   /** The bytes as they arrive. Each is valid until the next is requested. */
   async *read(readBody: BodyReader): AsyncGenerator<Uint8Array, void, void> {
     let arrived: Uint8Array | null = null

@@ -81,8 +81,7 @@ async function putObject({ http, operations }: S3Context, call: ObjectCall) {
   const isPublic = isPublicAcl(request, caller)
   const conditions = readConditions(request)
   const body = new ObjectBody(request, payload)
-  if (body.size === null && request.header('transfer-encoding') === undefined)
-    throw new S3Error('MissingContentLength')
+  body.requireLength()
   http.metrics.countActiveUpload(request.response)
   const stored = await operations.objects.putObject(caller, key, {
     body: await bytesOf(http, request, body),

@@ -1,3 +1,4 @@
+import { storedHeaders } from '../objects/object-operations.ts'
 import type { ObjectHeaders } from '../objects/object-types.ts'
 import { S3Error } from './s3-errors.ts'
 import { isHeaderValue, type S3Request } from './s3-request.ts'
@@ -27,12 +28,9 @@ export const urlMetadata = `${metaPrefix}mediabucket-url`
 /** As S3: names and values of the metadata together. Bytes. */
 const maxMetadata = 2_048
 
-/** All headers of an object, as JSON. Bytes. */
-const maxHeaders = 4_096
-
 /**
  * The headers and the metadata of a new object. Metadata are stored with the bytes that were sent, so that each client receives its own encoding
- * again: UTF-8, Latin-1 or RFC 2047. Throws S3Error `MetadataTooLarge`.
+ * again: UTF-8, Latin-1 or RFC 2047. Throws S3Error `MetadataTooLarge`, and ObjectFault `headers-too-large`.
  */
 export function readObjectHeaders(request: S3Request): ObjectHeaders {
   const metadata = Object.fromEntries(
@@ -44,8 +42,8 @@ export function readObjectHeaders(request: S3Request): ObjectHeaders {
   const size = Object.entries(metadata).reduce((sum, [name, value]) => sum + name.length + value.length, 0)
   if (size > maxMetadata) throw new S3Error('MetadataTooLarge')
   const headers: ObjectHeaders = { ...plainOf((name) => sentHeader(request, name)), metadata }
-  if (Buffer.byteLength(JSON.stringify(headers)) > maxHeaders)
-    throw new S3Error('MetadataTooLarge', 'The headers of the object are larger than 4 KiB.')
+  // Before the body arrives.
+  storedHeaders(headers)
   return headers
 }
 

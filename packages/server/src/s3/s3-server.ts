@@ -1,9 +1,9 @@
 import type { Server } from 'node:http'
 import type { Fault } from '../core/faults.ts'
-import { STATUS_CODES } from '../core/node-http.ts'
 import type { CachedBytesOperations } from '../downloads/bytes-cache.ts'
 import type { DownloadLog } from '../downloads/download-log.ts'
 import { Backpressure, createWholeBodyReader } from '../http/bodies.ts'
+import { serializeResponse } from '../http/client-connections.ts'
 import type { HttpContext } from '../http/context.ts'
 import type { FaultReporter } from '../http/problems.ts'
 import type { RequestLogger } from '../http/request-log.ts'
@@ -50,16 +50,11 @@ export function createS3Server(
 /** An error as a complete response, for connections without a request. */
 function serializeError(fault: Fault, requestId: string) {
   const error = s3ErrorOf(fault)
-  const { status, headers } = error
   const body = Buffer.from(errorDocument(error, '/', requestId))
-  const head = Object.entries({
-    ...{ connection: 'close', 'content-type': 'application/xml', 'content-length': `${body.byteLength}` },
-    ...{ 'x-amz-request-id': requestId, ...headers },
-  })
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('')
-  return {
-    status,
-    bytes: Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n`), body]),
-  }
+  const headers = { 'content-type': 'application/xml', 'content-length': `${body.byteLength}` }
+  return serializeResponse(
+    error.status,
+    { ...headers, 'x-amz-request-id': requestId, ...error.headers },
+    body,
+  )
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { RequestTarget } from './request-target.ts'
+import { headerValues } from './signature-v4.ts'
 
 // Signature Version 2 of AWS, in URLs only: https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html. boto3 presigns so by default.
 
@@ -23,20 +24,14 @@ const signedParameters = [
   ...['uploads', 'versionId', 'versioning', 'versions', 'website'],
 ]
 
-/** The signature of a URL that expires at this time. `rawHeaders` has alternating names and values. */
+/** The signature of a URL that expires at this time. */
 export function signatureV2(
   secret: string,
   { method, rawHeaders }: { readonly method: string; readonly rawHeaders: readonly string[] },
   { path, query, bucket, isVirtual }: RequestTarget,
   expires: string,
 ): string {
-  const headers = new Map<string, string>()
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]?.toLowerCase() ?? ''
-    const value = rawHeaders[index + 1]?.trim() ?? ''
-    const before = headers.get(name)
-    headers.set(name, before === undefined ? value : `${before},${value}`)
-  }
+  const headers = headerValues(rawHeaders)
   const amz = [...headers]
     .filter(([name]) => name.startsWith('x-amz-'))
     .sort(([one], [other]) => (one < other ? -1 : 1))

@@ -105,18 +105,24 @@ export function stringToSign(
   encoding: 'latin1' | 'utf8' = 'latin1',
 ): string {
   const { method, path, query, rawHeaders, payloadHash } = request
-  const values = new Map<string, string>()
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]?.toLowerCase() ?? ''
-    const value = rawHeaders[index + 1]?.trim().replace(/ {2,}/g, ' ') ?? ''
-    const before = values.get(name)
-    values.set(name, before === undefined ? value : `${before},${value}`)
-  }
+  const values = headerValues(rawHeaders)
   let canonical = `${method}\n${canonicalPath(path)}\n${canonicalQuery(query, signatureParameter)}\n`
-  for (const name of signedHeaders) canonical += `${name}:${values.get(name) ?? ''}\n`
+  for (const name of signedHeaders) canonical += `${name}:${values.get(name)?.replace(/ {2,}/g, ' ') ?? ''}\n`
   canonical += `\n${signedHeaders.join(';')}\n${payloadHash}`
   const digest = hash('sha256', Buffer.from(canonical, encoding))
   return `${algorithm}\n${time}\n${scope}\n${digest}`
+}
+
+/** The values of headers by their names in lower case, those of a repeated one with commas. `rawHeaders` has alternating names and values. */
+export function headerValues(rawHeaders: readonly string[]): ReadonlyMap<string, string> {
+  const values = new Map<string, string>()
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]?.toLowerCase() ?? ''
+    const value = rawHeaders[index + 1]?.trim() ?? ''
+    const before = values.get(name)
+    values.set(name, before === undefined ? value : `${before},${value}`)
+  }
+  return values
 }
 
 const hmac = (key: Uint8Array | string, text: string): Buffer =>

@@ -268,7 +268,7 @@ export function* finishUpload(
 export function* removeUpload(id: UploadId, onlyUnfinished = false): Work<boolean> {
   const upload = yield* findUnfinished(id)
   if (upload) {
-    yield* release(upload, reservedBy(upload), nothing)
+    yield* release(upload, reservedBy(upload))
     yield* removeParts(id)
   } else if (onlyUnfinished) return false
   return (yield* write('DELETE FROM uploads WHERE id = $1', id)) === 1
@@ -288,18 +288,23 @@ const reservedBy = ({ length, offset }: Pick<Upload, 'length' | 'offset'>): Amou
   bytes: length ?? offset,
 })
 
-type Counted = Pick<Upload, 'bucketId' | 'limitedBy'>
+type Counted = Pick<NewUpload, 'bucketId' | 'limitedBy'>
 
 const nothing: Amount = { items: 0, bytes: 0 }
 
-function* reserve({ bucketId, limitedBy }: Counted, more: Amount): Work<void> {
+/** Throws Fault `quota-exceeded` and `token-limit-exceeded`. */
+export function* reserve({ bucketId, limitedBy }: Counted, more: Amount): Work<void> {
   yield* countLimited(limitedBy, more, { reserved: more })
   yield (engine) => engine.requireRoom(bucketId, more)
   yield (engine) => engine.reserve(bucketId, more)
 }
 
 /** `used` is what the upload has stored. The reservation has been within the limits of its token, so that this is too. */
-function* release({ bucketId, limitedBy }: Counted, { items, bytes }: Amount, used: Amount): Work<void> {
+export function* release(
+  { bucketId, limitedBy }: Counted,
+  { items, bytes }: Amount,
+  used: Amount = nothing,
+): Work<void> {
   const reserved = { items: -items, bytes: -bytes }
   yield* countLimited(limitedBy, nothing, { reserved, used })
   yield (engine) => engine.reserve(bucketId, reserved)

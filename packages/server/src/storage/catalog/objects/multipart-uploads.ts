@@ -1,14 +1,12 @@
 import type { ItemId, UploadId } from '../../../core/ids.ts'
-import type { Amount } from '../../../core/quotas.ts'
 import type { Actor } from '../../../core/token-rules.ts'
 import { countLimited } from '../access/token-limits.ts'
 import { auditedWritesOf, ofBucket, writesOf } from '../declarations.ts'
 import { parseItems, serializeItems } from '../items/item-rows.ts'
-import type { BucketId, NewItem, TokenId } from '../records.ts'
+import type { BucketId, NewItem } from '../records.ts'
 import {
   all,
   bucketIdOf,
-  bytes,
   first,
   integer,
   itemIdOf,
@@ -21,14 +19,15 @@ import {
   type Work,
   write,
 } from '../statements.ts'
-import { bindKey, freeKey, type KeyRefusal, type NewKey, type Replacement } from './object-keys.ts'
+import { type NewUpload, release, reserve } from '../uploads.ts'
+import { bindKey, freeKey, type KeyRefusal, keyTextOf, type NewKey, type Replacement } from './object-keys.ts'
+import { commonPrefixOf, endOf } from './object-lists.ts'
 
 // Objects that are uploaded in parts. Each part is a blob of its own, whose id is one of items; no item has it.
 
-export interface NewMultipart {
-  /** Ids of one key are in the order of their creation. */
-  readonly id: UploadId
-  readonly bucketId: BucketId
+/** Ids of the uploads of one key are in the order of their creation. */
+export interface NewMultipart
+  extends Pick<NewUpload, 'id' | 'bucketId' | 'expiresAt' | 'tokenId' | 'limitedBy'> {
   readonly key: string
   /** Headers of the object, as JSON. */
   readonly headers: string
@@ -37,10 +36,6 @@ export interface NewMultipart {
   readonly checksum: string | null
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  readonly expiresAt: number
-  readonly tokenId: TokenId | null
-  /** The limits in which it counts (GrantedLimits.id); null for none. */
-  readonly limitedBy: TokenId | null
 }
 
 export interface Multipart extends NewMultipart {
@@ -87,12 +82,10 @@ export type MultipartEntry = { readonly upload: ListedMultipart } | { readonly p
 const columns = `object_uploads.id, bucket_id, key, headers, public, object_uploads.checksum, created_at, expires_at, token_id, limited_by,
   item, etag, parts`
 
-const keyOf = (row: Row, column: number): string => Buffer.from(bytes(row, column)).toString()
-
 const readMultipart = (row: Row): Multipart => ({
   id: uploadIdOf(row, 0),
   bucketId: bucketIdOf(row, 1),
-  key: keyOf(row, 2),
+  key: keyTextOf(row, 2),
   headers: text(row, 3),
   isPublic: integer(row, 4) === 1,
   checksum: textOrNull(row, 5),
@@ -135,12 +128,6 @@ export const listParts = (id: UploadId, after: number, limit: number): Query<Sto
     ...[id, after, limit],
   )
 
-/** No byte of UTF-8, and greater than all of them. */
-const afterAll = Buffer.of(0xff)
-
-/** All keys that begin with this text are before it, and all later ones after it. */
-const endOf = (prefix: string): Buffer => Buffer.concat([Buffer.from(prefix), afterAll])
-
 /** Uploads of the bucket that are neither completed nor expired at `now`. Reads as many rows as it returns entries, and a few more for each prefix. */
 export function* listMultiparts(
   bucketId: BucketId,
@@ -175,7 +162,7 @@ export function* listMultiparts(
 
 const readListed = (row: Row): ListedMultipart => ({
   id: uploadIdOf(row, 0),
-  key: keyOf(row, 1),
+  key: keyTextOf(row, 1),
   createdAt: integer(row, 2),
   checksum: textOrNull(row, 3),
 })
@@ -190,12 +177,6 @@ function startOf(
   if (after.isPrefix) return { key: endOf(after.key), id: '' }
   // No id of an upload is greater.
   return { key, id: after.id ?? '~' }
-}
-
-function commonPrefixOf(key: string, prefix: string, delimiter: string | null): string | null {
-  if (delimiter === null || delimiter === '') return null
-  const at = key.indexOf(delimiter, prefix.length)
-  return at === -1 ? null : key.slice(0, at + delimiter.length)
 }
 
 /** Up to `limit` uploads of all buckets that expired at `now` or before, also completed ones, after this one in the order of expiry and id. */
@@ -379,20 +360,6 @@ function* removeParts(id: UploadId, number: number | null): Work<{ ids: readonly
 function* findUnfinished(bucketId: BucketId, id: UploadId): Query<Multipart | null> {
   const upload = yield* findMultipart(bucketId, id)
   return upload?.completed === null ? upload : null
-}
-
-type Counted = Pick<NewMultipart, 'bucketId' | 'limitedBy'>
-
-function* reserve({ bucketId, limitedBy }: Counted, more: Amount): Work<void> {
-  yield* countLimited(limitedBy, more, { reserved: more })
-  yield (engine) => engine.requireRoom(bucketId, more)
-  yield (engine) => engine.reserve(bucketId, more)
-}
-
-function* release({ bucketId, limitedBy }: Counted, { items, bytes }: Amount): Work<void> {
-  const reserved = { items: -items, bytes: -bytes }
-  yield* countLimited(limitedBy, { items: 0, bytes: 0 }, { reserved })
-  yield (engine) => engine.reserve(bucketId, reserved)
 }
 
 export const reads = { findMultipart, listParts, listMultiparts, expiredMultiparts }

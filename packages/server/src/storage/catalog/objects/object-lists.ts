@@ -46,9 +46,10 @@ type KeyEntry = ListedKey | { readonly prefix: string }
 const afterAll = Buffer.of(0xff)
 
 /** All keys that begin with this text are before it, and all later ones after it. */
-const endOf = (prefix: string): Buffer => Buffer.concat([Buffer.from(prefix), afterAll])
+export const endOf = (prefix: string): Buffer => Buffer.concat([Buffer.from(prefix), afterAll])
 
-function commonPrefixOf(key: string, prefix: string, delimiter: string | null): string | null {
+/** What a key has up to the first delimiter after the prefix; null for an entry of its own. */
+export function commonPrefixOf(key: string, prefix: string, delimiter: string | null): string | null {
   if (delimiter === null || delimiter === '' || !key.startsWith(prefix)) return null
   const at = key.indexOf(delimiter, prefix.length)
   return at === -1 ? null : key.slice(0, at + delimiter.length)
