@@ -37,6 +37,7 @@ async function runRow(fault: FaultRow): Promise<Line> {
     })
     .catch((error: unknown) => failed(error))
   for (const what of verdict.faults) print(what)
+  print(`${verdict.rounds} rounds, ${verdict.acknowledged} acknowledged, ${verdict.faults.length} faults`)
   return { title, verdict }
 }
 

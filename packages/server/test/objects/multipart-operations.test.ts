@@ -1,21 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { basename } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newChecksum } from '../../src/core/checksums.ts'
-import { service } from '../../src/core/token-rules.ts'
-import { openBytesOperation } from '../../src/downloads/bytes-cache.ts'
-import { deleteBlobs } from '../../src/items/blob-deletion.ts'
-import { removeExpiredMultiparts } from '../../src/objects/multipart-expiry.ts'
-import {
-  type MultipartParts,
-  multipartOperations,
-  type PartSource,
-} from '../../src/objects/multipart-operations.ts'
-import { objectOperations, type StoredObject } from '../../src/objects/object-operations.ts'
-import type { ObjectCaller } from '../../src/objects/object-types.ts'
-import { storeOperations } from '../../src/uploads/commit.ts'
+import type { PartSource } from '../../src/objects/multipart-operations.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
-import { temporaryData } from '../uploads/temporary-media.ts'
+import { engines, type OpenedObjects, openObjects } from './object-data.ts'
 
 const partSize = 5 * 1024 ** 2
 const sizes = (...all: readonly number[]) => all.map((size) => ({ size }))
@@ -33,83 +21,13 @@ function crc(bytes: Uint8Array): string {
   return checksum.digest().toString('base64')
 }
 
-/** Data with a bucket, and the operations of two processes on them. */
-async function openData() {
-  const data = await temporaryData()
-  const deletions: Promise<unknown>[] = []
-  onTestFinished(async () => {
-    await Promise.all(deletions)
-    await data[Symbol.asyncDispose]()
-  })
-  const { catalog, blobs } = data
-  const bucketId = await data.bucket('b')
-  const deleteLater: MultipartParts['deleteLater'] = (ids) => {
-    deletions.push(
-      deleteBlobs(
-        {
-          ...{ catalog, blobs, isBackupRunning: () => false },
-          onDeletionFailure(_, error) {
-            throw error
-          },
-        },
-        ids,
-      ),
-    )
-  }
-  let time = 1_790_000_000_000
-  const parts = { ...data, openBytes: openBytesOperation({ catalog, blobs }), deleteLater, maxFileSize: 1e9 }
-  const operationsOf = () => {
-    const uploading = { ...parts, expiry: 1_000, now: () => time }
-    return multipartOperations({ ...uploading, ...storeOperations(uploading) })
-  }
-  const stores = storeOperations({ ...parts, now: Date.now })
-  const caller: ObjectCaller = {
-    ...{ bucketId, tokenId: 'tok_000000000000' as ObjectCaller['tokenId'], actor: service },
-    scopes: new Set(['media:read', 'media:write', 'media:delete'] as const),
-    ...{
-      expiresAt: null,
-      revokedAt: null,
-      lastUsedAt: null,
-      subject: null,
-      revision: 0,
-      expired: 0,
-      total: 0,
-    },
-    ...{ isPrivate: false, nextExpiry: null, itemDays: null, limits: null, fileLimits: null },
-    ...{ signsPages: false, removesMetadata: false, publicKeys: false, pictures: null },
-  }
-  return {
-    ...{ data, catalog, caller, bucketId },
-    first: operationsOf(),
-    second: operationsOf(),
-    objects: objectOperations({ ...parts, storeFile: stores.storeFile, now: Date.now }),
-    advance: (by: number) => {
-      time += by
-    },
-    sweep: () => removeExpiredMultiparts({ catalog, deleteLater, now: () => time }),
-    async bytesOf({ item }: StoredObject) {
-      const stored = await catalog.item(item.id)
-      if (stored === null) throw new Error('the item is missing')
-      const blob = await parts.openBytes(stored)
-      return Buffer.concat(await blob.stream(0, item.size - 1).toArray())
-    },
-    /** Ids of blobs that are stored, when deletions have ended. */
-    async stored() {
-      await Promise.all(deletions.splice(0))
-      return (await data.disk.stored()).map((path) => basename(path))
-    },
-  }
-}
-
-type Opened = Awaited<ReturnType<typeof openData>>
-
 const key = 'films/sea.mp4'
 const object = { headers: { metadata: { a: 'b' } }, isPublic: true, checksum: null }
 
 async function uploadParts(
-  { first, caller }: Opened,
+  { first, caller }: OpenedObjects,
   sizes: readonly number[],
-  options: Parameters<Opened['first']['create']>[2] = object,
+  options: Parameters<OpenedObjects['first']['create']>[2] = object,
 ) {
   const id = await first.create(caller, key, options)
   const upload = await first.find(caller, key, id)
@@ -128,7 +46,9 @@ async function uploadParts(
   }
 }
 
-describe('uploads in parts', () => {
+describe.each(engines)('uploads in parts on %s', (_, openEngines) => {
+  const openData = () => openObjects(openEngines)
+
   test('MU8 an object consists of the named parts in order, and the others are deleted', async () => {
     const opened = await openData()
     const { first, caller, catalog, bucketId, objects } = opened

@@ -43,7 +43,22 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
   const intents: IntentLog = { record: (ids) => log().record(ids), clear: (ids) => log().clear(ids) }
   const disk = await temporaryStore({ intents, ...(files && { files }) })
   const catalog: Catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
-  const blobs = disk.store
+  return {
+    ...dataOn(catalog, disk.store, inlineSize),
+    disk,
+    async [Symbol.asyncDispose]() {
+      await catalog.close()
+      await disk[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** The same on any engines. */
+export function dataOn(
+  catalog: Catalog,
+  blobs: BlobStore,
+  inlineSize: number,
+): Omit<TemporaryData, 'disk' | keyof AsyncDisposable> {
   const measurePicture = async () => null
   const readTaken = () => null
   const removeMetadata: RemoveMetadata = async (file) => ({ stored: file, reading: null })
@@ -82,7 +97,6 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
   }
 
   return {
-    disk,
     blobs,
     catalog,
     newReceiver,
@@ -106,10 +120,6 @@ export async function temporaryData(files?: Files, inlineSize = 0): Promise<Temp
     async listed(bucketId) {
       const { rows } = await catalog.page(bucketId, 1)
       return rows.map(({ id }) => id)
-    },
-    async [Symbol.asyncDispose]() {
-      await catalog.close()
-      await disk[Symbol.asyncDispose]()
     },
   }
 }

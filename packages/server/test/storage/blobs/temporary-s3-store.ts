@@ -27,9 +27,14 @@ function useCredentials({ accessKey, secretKey }: Gateway): void {
   process.env['AWS_SECRET_ACCESS_KEY'] = secretKey
 }
 
-/** A store on the gateway of this run, under a prefix of its own. `endpoint` is that of a proxy before it. */
+/** A store on the gateway of this run, under a prefix of its own. `endpoint` is that of a proxy before it, `catalog` one that the caller closes. */
 export async function temporaryS3Store(
-  options: { readonly endpoint?: string; readonly lifetime?: number; readonly timeouts?: Timeouts } = {},
+  options: {
+    readonly endpoint?: string
+    readonly lifetime?: number
+    readonly timeouts?: Timeouts
+    readonly catalog?: Catalog
+  } = {},
 ): Promise<TemporaryS3Store> {
   const { name: bucket, gateway: ceph } = await testBucket()
   useCredentials(ceph)
@@ -40,7 +45,8 @@ export async function temporaryS3Store(
     region: 'us-east-1',
     pathStyle: true,
   }
-  const catalog = await openSqliteCatalog({ directory: tempDirectory(), writer: 'direct' })
+  const catalog =
+    options.catalog ?? (await openSqliteCatalog({ directory: tempDirectory(), writer: 'direct' }))
   const logs = { intents: intentLog(catalog, options.lifetime), parts: partLog(catalog) }
   const open = () => new S3Blobs({ location, logs, ...(options.timeouts && { timeouts: options.timeouts }) })
   const store = await open()
@@ -75,7 +81,7 @@ export async function temporaryS3Store(
     async [Symbol.asyncDispose]() {
       for (const opened of [store, ...others]) await opened.close()
       clients.close()
-      await catalog.close()
+      if (options.catalog === undefined) await catalog.close()
     },
   }
 }
