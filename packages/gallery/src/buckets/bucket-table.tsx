@@ -33,6 +33,8 @@ export function BucketTable({ rows, total, order }: BucketTableProps) {
   const height = rowHeight[useIsNarrow() ? 'narrow' : 'wide']
   const view = useRowsInView(body, rows.length, height)
   const [focused, setFocused] = useState<number | null>(null)
+  /** The row that gets the focus with the next frame: further keys may come before it. */
+  const next = useRef<number | null>(null)
   usePlaceOfReturn(body, rows, height)
   const hasMore = list.hasMore.value
   const { first, end } = view
@@ -49,7 +51,10 @@ export function BucketTable({ rows, total, order }: BucketTableProps) {
   function focusRow(index: number): void {
     if (index < 0 || index >= rows.length) return
     setFocused(index)
+    next.current = index
     requestAnimationFrame(() => {
+      if (next.current !== index) return
+      next.current = null
       const link = body.current?.querySelector<HTMLElement>(`[data-row="${index}"] a`)
       link?.focus()
       link?.scrollIntoView({ block: 'nearest' })
@@ -77,7 +82,7 @@ export function BucketTable({ rows, total, order }: BucketTableProps) {
           const row = event.target instanceof Element ? event.target.closest('tr')?.dataset['row'] : undefined
           if (step === 0 || row === undefined) return
           event.preventDefault()
-          focusRow(Number(row) + step)
+          focusRow((next.current ?? Number(row)) + step)
         }}
         onFocusOut={() => setFocused(null)}
       >
