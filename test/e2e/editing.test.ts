@@ -4,13 +4,14 @@ import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
 import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readItems } from '../harness/wire.ts'
+import { readItem, readItems } from '../harness/wire.ts'
 import { expectAccessible } from './accessibility.ts'
 import { picture } from './files.ts'
 import { visit } from './visit.ts'
@@ -110,6 +111,90 @@ test('M5, M6, G32 texts are changed; an edit by others is shown beside the typed
   await byOthers({ caption: 'Mine' })
   await guest.button(strings.details.saveMine).click()
   await page.locator('dd', { hasText: 'Mine too' }).waitFor()
+})
+
+test('M11, G46 a focal point is set by a click, arrow keys and touch, undone and removed, and the crops follow it', async () => {
+  const bucket = uniqueName('focus')
+  const { token, authorization } = await makeToken(
+    server,
+    '--bucket',
+    bucket,
+    '--scope',
+    'media:read,media:write',
+  )
+  await runHere(server.data, 'bucket set', bucket, '--variants', 'card=300x100:cover tall=100x300:cover 320')
+  const request: typeof server.request = (path, init) =>
+    server.request(path, { ...init, headers: { authorization, ...init?.headers } })
+  const made = await request('/api/media', {
+    method: 'POST',
+    headers: { 'content-type': 'image/jpeg' },
+    body: new Uint8Array(await picture(3).resize(900, 600).jpeg().toBuffer()),
+  })
+  const { id } = await readItem(made)
+  const read = async () => (await readItem(await request(`/api/media/${id}`))).focus
+  await using guest = await visit(
+    browser,
+    { ...server, token },
+    { hash: `#item=${id}`, options: { hasTouch: true } },
+  )
+  await guest.signIn(token)
+  const { page } = guest
+  const { focus: texts } = strings.details
+  await guest.button(strings.viewer.details).click()
+  await guest.button(strings.details.edit).click()
+  const target = page.locator('.focus-target')
+  await target.waitFor()
+  await page.evaluate(`document.querySelector('.focus-target img').decode()`)
+  const crops = page.getByRole('list', { name: texts.crops }).getByRole('listitem')
+  const positions = () =>
+    page.evaluate(
+      `[...document.querySelectorAll('.focus-crops img')].map((image) => image.style.objectPosition)`,
+    )
+  await expect.poll(() => crops.count()).toBe(0)
+  const { width = 0, height = 0 } = (await target.boundingBox()) ?? {}
+  await target.click({ position: { x: width * 0.25, y: height * 0.5 } })
+  await expect.poll(() => crops.count()).toBe(2)
+  await page.getByText(texts.at(25, 50), { exact: true }).waitFor()
+  // A picture of 3:2 fills the width of one crop, and the height of the other.
+  const before = await positions()
+  expect(before).toEqual([
+    expect.stringMatching(/^50% (49|50)(\.\d)?%$/),
+    expect.stringMatching(/^1[78](\.\d)?% 50%$/),
+  ])
+  for (const key of ['ArrowRight', 'ArrowRight', 'ArrowDown', 'Shift+ArrowDown'])
+    await page.keyboard.press(key)
+  await page.getByText(texts.at(27, 61), { exact: true }).waitFor()
+  expect(await positions()).not.toEqual(before)
+  await expectAccessible(guest, 'focal point')
+  // Neither another file nor the end of the viewer.
+  await page.keyboard.press('Escape')
+  await page.getByText(texts.none, { exact: true }).waitFor()
+  await target.tap({ position: { x: width * 0.5, y: height * 0.1 } })
+  await page.getByText(texts.at(50, 10), { exact: true }).waitFor()
+  await guest.button(strings.details.save).click()
+  await page.getByText(strings.details.saved, { exact: true }).first().waitFor()
+  const saved = await read()
+  expect(saved?.x).toBeCloseTo(0.5, 1)
+  expect(saved?.y).toBeCloseTo(0.1, 1)
+
+  // Others set another point.
+  await guest.button(strings.details.edit).click()
+  await page.getByText(texts.at(50, 10), { exact: true }).waitFor()
+  await target.press('ArrowUp')
+  await request(`/api/media/${id}`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ focus: { x: 0.9, y: 0.8 } }),
+  })
+  await guest.button(strings.details.save).click()
+  await page.locator('.their-text', { hasText: texts.at(90, 80) }).waitFor()
+  expect(await read()).toEqual({ x: 0.9, y: 0.8 })
+  await guest.button(strings.details.useTheirsOf(texts.legend)).click()
+  await page.locator('.focus-place', { hasText: texts.at(90, 80) }).waitFor()
+  await guest.button(texts.clear).click()
+  await expect.poll(() => page.evaluate('document.activeElement.className')).toBe('focus-target')
+  await guest.button(strings.details.save).click()
+  await expect.poll(read).toBe(null)
 })
 
 test('M6 an edit is saved although the first variant was rendered in the meantime', async () => {

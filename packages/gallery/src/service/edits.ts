@@ -1,4 +1,4 @@
-import type { Client, Media, TaggedMedia } from '@mediabucket/client'
+import type { Client, Focus, Media, TaggedMedia } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from './connection.ts'
 import { isPreconditionFailed } from './connection.ts'
@@ -10,9 +10,16 @@ export type ItemTexts = Readonly<Record<TextName, string | null>>
 
 export type LabelChanges = Readonly<Record<string, string | null>>
 
+/** Edits of an item besides its texts. */
+interface OtherEdits {
+  readonly labels?: LabelChanges
+  /** Null removes it; left out if it was not edited. */
+  readonly focus?: Focus | null | undefined
+}
+
 type SaveResult =
   | { readonly saved: Media }
-  /** Others have changed a text that was edited too. Nothing was saved. */
+  /** Others have changed a text or the focus that was edited too. Nothing was saved. */
   | { readonly conflict: TaggedMedia }
 
 /** Edits of items. */
@@ -20,10 +27,10 @@ export interface Edits {
   /** Loads an item with its entity tag. */
   load(id: string): Promise<TaggedMedia>
   /**
-   * Saves the texts that differ from those that were loaded, unless others have changed one of them since, and changes of labels, where null
-   * removes one.
+   * Saves the texts and the focus that differ from those that were loaded, unless others have changed one of them since, and changes of labels,
+   * where null removes one.
    */
-  save(loaded: TaggedMedia, texts: ItemTexts, labels?: LabelChanges): Promise<SaveResult>
+  save(loaded: TaggedMedia, texts: ItemTexts, others?: OtherEdits): Promise<SaveResult>
   /** Sets labels of these items. */
   label(ids: readonly string[], labels: Readonly<Record<string, string>>): Promise<void>
   /** Increases with each change of labels on this page. */
@@ -45,14 +52,16 @@ export function createEdits(client: Client, connection: Connection): Edits {
       await connection.watch(() => client.labelMany(ids, labels))
       labelChanges.value += 1
     },
-    async save(loaded, texts, labels = {}) {
+    async save(loaded, texts, { labels = {}, focus } = {}) {
       const { id } = loaded.media
       const edited = textNames.filter((name) => texts[name] !== typedText(loaded.media[name]))
       const hasLabels = Object.keys(labels).length > 0
-      if (edited.length === 0 && !hasLabels) return { saved: loaded.media }
+      const hasFocus = focus !== undefined && !isSameFocus(focus, loaded.media.focus)
+      if (edited.length === 0 && !hasLabels && !hasFocus) return { saved: loaded.media }
       const changes = {
         ...Object.fromEntries(edited.map((name) => [name, texts[name]])),
         ...(hasLabels ? { labels } : {}),
+        ...(hasFocus ? { focus } : {}),
       }
       let current = loaded
       for (let tries = 1; ; tries++) {
@@ -70,12 +79,17 @@ export function createEdits(client: Client, connection: Connection): Edits {
           const { media } = current
           const isTheirs = (name: TextName) =>
             typedText(media[name]) !== typedText(loaded.media[name]) && typedText(media[name]) !== texts[name]
-          if (edited.some(isTheirs)) return { conflict: current }
+          const isTheirFocus =
+            hasFocus && !isSameFocus(media.focus, loaded.media.focus) && !isSameFocus(media.focus, focus)
+          if (edited.some(isTheirs) || isTheirFocus) return { conflict: current }
         }
       }
     },
   }
 }
+
+export const isSameFocus = (one: Focus | null | undefined, other: Focus | null | undefined): boolean =>
+  one?.x === other?.x && one?.y === other?.y
 
 /** A text as a form returns it if it is not changed. */
 export const typedText = (text: string | null | undefined): string | null =>

@@ -1,12 +1,20 @@
-import type { Media, TaggedMedia } from '@mediabucket/client'
+import type { Focus, Media, TaggedMedia } from '@mediabucket/client'
 import { maxAltText, maxCaption } from '@mediabucket/client/rules'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
 import { LabelFields } from '../labels/label-fields.tsx'
 import { isMistake, type LabelMistake, labelsOf } from '../labels/read-labels.ts'
 import { errorMessage } from '../service/connection.ts'
-import { type ItemTexts, type LabelChanges, type TextName, textNames, typedText } from '../service/edits.ts'
+import {
+  type ItemTexts,
+  isSameFocus,
+  type LabelChanges,
+  type TextName,
+  textNames,
+  typedText,
+} from '../service/edits.ts'
 import { strings } from '../strings.ts'
+import { FocusField } from './focus-field.tsx'
 
 interface Versions {
   /** What the form was opened with. */
@@ -15,6 +23,8 @@ interface Versions {
   readonly current: TaggedMedia
   /** The texts of others that differ from those that were typed, except those that were taken. */
   readonly theirs: Partial<ItemTexts>
+  /** Their focus, in the same way. */
+  readonly theirFocus?: Focus | null | undefined
 }
 
 /** A form that changes the texts of an item. Texts that others have changed in the meantime are shown beside those that were typed. */
@@ -25,6 +35,8 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
   /** Why the texts could not be loaded or saved; empty if they were. */
   const [error, setError] = useState('')
   const [mistake, setMistake] = useState<LabelMistake | null>(null)
+  /** Undefined while it was not edited. */
+  const [focus, setFocus] = useState<Focus | null | undefined>(undefined)
 
   useEffect(() => {
     let unmounted = false
@@ -51,7 +63,8 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
     setBusy(true)
     try {
       const texts = { filename: textOf('filename'), alt_text: textOf('alt_text'), caption: textOf('caption') }
-      const result = await edits.save(current, texts, changedLabels(opened.labels ?? {}, labels))
+      const changed = changedLabels(opened.labels ?? {}, labels)
+      const result = await edits.save(current, texts, { labels: changed, focus })
       if ('conflict' in result) {
         const { media: now } = result.conflict
         const theirs: Partial<Record<TextName, string | null>> = {}
@@ -59,9 +72,12 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
           if (texts[name] === typedText(current.media[name])) setField(form, name, now[name] ?? null)
           else if (typedText(now[name]) !== typedText(opened[name]) && texts[name] !== typedText(now[name]))
             theirs[name] = now[name] ?? null
-        const loaded = { opened, current: result.conflict, theirs }
-        // Others have restored the texts that the form was opened with.
-        if (Object.keys(theirs).length === 0) return await save(loaded, form)
+        const isTheirFocus =
+          focus !== undefined && !isSameFocus(now.focus, opened.focus) && !isSameFocus(now.focus, focus)
+        const theirFocus = isTheirFocus ? (now.focus ?? null) : undefined
+        const loaded = { opened, current: result.conflict, theirs, theirFocus }
+        // Others have restored what the form was opened with.
+        if (Object.keys(theirs).length === 0 && !isTheirFocus) return await save(loaded, form)
         setVersions(loaded)
         setBusy(false)
         return
@@ -90,8 +106,8 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
         </div>
       </>
     )
-  const { opened, theirs } = versions
-  const inConflict = Object.keys(theirs).length > 0
+  const { opened, current, theirs, theirFocus } = versions
+  const inConflict = Object.keys(theirs).length > 0 || theirFocus !== undefined
   const textsOf = (name: TextName) => ({
     ...{ name, text: opened[name] ?? null, theirs: theirs[name] },
     onTaken() {
@@ -118,6 +134,19 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
         maxLength={maxAltText}
       />
       <TextField {...textsOf('caption')} label={strings.details.caption} rows={3} maxLength={maxCaption} />
+      {media.variants && media.width && media.height && (
+        <FocusField
+          media={media}
+          focus={focus === undefined ? (current.media.focus ?? null) : focus}
+          readOnly={busy}
+          theirs={theirFocus}
+          onChange={setFocus}
+          onTaken={() => {
+            setFocus(theirFocus)
+            setVersions({ ...versions, theirFocus: undefined })
+          }}
+        />
+      )}
       <LabelFields
         legend={strings.labels.legend}
         labels={opened.labels ?? {}}

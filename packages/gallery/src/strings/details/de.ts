@@ -30,6 +30,15 @@ export const details: typeof english = {
   useTheirs: 'Übernehmen',
   useTheirsOf: (label: string) => `Übernehmen: ${label}`,
   saveMine: 'Meine speichern',
+  focus: {
+    legend: 'Bildschwerpunkt',
+    hint: 'Kleinere Größen, die das Bild beschneiden, zeigen diesen Punkt. Klicke in das Bild, oder bewege den Punkt mit den Pfeiltasten. Esc macht das rückgängig.',
+    none: 'Es ist kein Punkt gesetzt.',
+    at: (left: number, top: number) => `${left.toFixed(0)} % von links, ${top.toFixed(0)} % von oben`,
+    clear: 'Punkt entfernen',
+    crops: 'Was die beschnittenen Größen zeigen',
+    crop: (name: string, width: number, height: number) => `${name}, ${width} × ${height}`,
+  },
   /** What cameras write into pictures. */
   camera: {
     taken: 'Aufgenommen',

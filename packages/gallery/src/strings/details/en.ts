@@ -29,6 +29,16 @@ export const details = {
   useTheirs: 'Use theirs',
   useTheirsOf: (label: string) => `Use theirs: ${label}`,
   saveMine: 'Save mine',
+  /** The point of a picture that cut sizes keep in their frame. */
+  focus: {
+    legend: 'Focal point',
+    hint: 'Smaller sizes that cut the picture keep this point in view. Click the picture, or move the point with the arrow keys. Escape undoes that.',
+    none: 'No focal point is set.',
+    at: (left: number, top: number) => `${left.toFixed(0)} % from the left, ${top.toFixed(0)} % from the top`,
+    clear: 'Remove the point',
+    crops: 'What the cut sizes show',
+    crop: (name: string, width: number, height: number) => `${name}, ${width} × ${height}`,
+  },
   /** What cameras write into pictures. */
   camera: {
     taken: 'Taken',

@@ -30,6 +30,16 @@ export const details: typeof english = {
   useTheirs: 'Usar el suyo',
   useTheirsOf: (label: string) => `Usar el suyo: ${label}`,
   saveMine: 'Guardar el mío',
+  focus: {
+    legend: 'Punto focal',
+    hint: 'Los tamaños más pequeños que recortan la imagen mantienen este punto a la vista. Haz clic en la imagen o mueve el punto con las flechas. Escape lo deshace.',
+    none: 'No hay ningún punto.',
+    at: (left: number, top: number) =>
+      `${left.toFixed(0)} % desde la izquierda, ${top.toFixed(0)} % desde arriba`,
+    clear: 'Quitar el punto',
+    crops: 'Lo que muestran los tamaños recortados',
+    crop: (name: string, width: number, height: number) => `${name}, ${width} × ${height}`,
+  },
   /** What cameras write into pictures. */
   camera: {
     taken: 'Tomada',
