@@ -263,6 +263,71 @@ test('G41 a size that is edited keeps its unit if others have chosen another one
     .toMatchObject({ max_bytes: 2_000_000_000 })
 })
 
+test('G41, V19, V20, V21 sizes of pictures are edited in rows, with mistakes beside them, and made public after a warning', async () => {
+  const { pictures } = buckets
+  const name = uniqueName('sizes')
+  const { guest, page, service } = await opened('', ['buckets:manage'])
+  await using _ = guest
+  await service.create(name, { private: true })
+  const read = () => service.send('GET', `/api/buckets/${name}`)
+  await page.goto(`${server.url}/#buckets/${name}`)
+  await page.getByLabel(pictures.ownSizes).check()
+  const row = (number: number) => page.getByRole('group', { name: pictures.sizeNumber(number), exact: true })
+  await expect.poll(() => row(2).getByLabel(pictures.width).inputValue()).toBe('1600')
+  await guest.button(pictures.addSize).click()
+  await until('the focus in the new row', () =>
+    page.evaluate('document.activeElement.closest("li:last-child") !== null'),
+  )
+  await page.keyboard.type('-Card!')
+  await row(3).getByLabel(pictures.width).fill('640 px')
+  await guest.button(buckets.save).click()
+  await row(3).getByText(pictures.mistakes.name).waitFor()
+  await page.getByRole('alert').getByText(pictures.wrongSizes).waitFor()
+  await expectAccessible(guest, 'mistakes')
+  expect((await read()).variants).toBe(null)
+  await row(3).getByLabel(pictures.name).fill('card')
+  await row(3).getByLabel(pictures.width).fill('4097')
+  await row(3).getByText(pictures.mistakes.side).waitFor()
+  await row(3).getByLabel(pictures.width).fill('640')
+  await row(3).getByLabel(pictures.height).fill('360')
+  await row(3).getByLabel(pictures.fit).selectOption('cover')
+  await row(3).getByLabel(pictures.quality).fill('80')
+  await row(3).getByLabel(pictures.format).selectOption('gif')
+  await row(3).getByText(pictures.mistakes.qualityFormat).waitFor()
+  await row(3).getByLabel(pictures.format).selectOption('webp')
+  await row(3).getByLabel(pictures.animated).check()
+  await row(1).getByLabel(pictures.width).fill('320')
+  await page.getByLabel(pictures.crop).selectOption('attention')
+  await page.getByRole('checkbox', { name: 'card', exact: true }).check()
+  await page.getByText(pictures.publicWarning('card')).waitFor()
+  await page.getByLabel(buckets.publicKeys).check()
+  await page.getByText(buckets.publicKeysWarning).waitFor()
+  await guest.button(buckets.save).click()
+  await page.getByText(buckets.saved).first().waitFor()
+  expect(await read()).toMatchObject({
+    variants: ['thumb=320', 'medium=1600', 'card=640x360:cover:webp:q80:animated'],
+    ...{ public_variants: ['card'], crop: 'attention', public_keys: true },
+  })
+  // Nothing differs from what is saved.
+  await guest.button(buckets.save).click()
+  await page.getByText(buckets.unchanged).first().waitFor()
+
+  // Others change the sizes too.
+  await guest.button(pictures.removeSize('card')).click()
+  await until('the focus on the button', () =>
+    page.evaluate('document.activeElement.matches("button.small")'),
+  )
+  await service.send('PATCH', `/api/buckets/${name}`, { variants: ['thumb=100', 'wide=900x300:cover'] })
+  await guest.button(buckets.save).click()
+  await page.getByText(buckets.now('thumb=100, wide=900x300:cover')).waitFor()
+  await guest.button(buckets.take).click()
+  await expect.poll(() => row(2).getByLabel(pictures.name).inputValue()).toBe('wide')
+  // The sizes of the service again.
+  await page.getByLabel(pictures.ownSizes).uncheck()
+  await guest.button(buckets.save).click()
+  await expect.poll(async () => (await read()).variants).toBe(null)
+})
+
 test.each([
   ['saves', '', (guest: Visit) => guest.button(buckets.save).click()],
   ['deletes it', '', deleteOpened],
@@ -486,6 +551,9 @@ test('G40 the arrow keys lead from row to row, also to rows that were not drawn'
   }
   await page.keyboard.press('ArrowUp')
   await until('the focus on the row above', () => isFocused(page, all.at(-2)))
+  // Each key is a step, however fast they come.
+  await Promise.all(Array.from({ length: 30 }, () => page.keyboard.press('ArrowUp')))
+  await until('the focus 30 rows above', () => isFocused(page, all.at(-32)))
 })
 
 test('G43, BK5 a bucket whose creation got no response is created once when the button is pressed again', async () => {

@@ -5,8 +5,10 @@ import { ActionDialog } from '../components/action-dialog.tsx'
 import { useService } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
 import { ExpiryField, inDays, S3Field, wantsS3 } from '../tokens/token-dialogs.tsx'
+import { PictureFields } from './picture-fields.tsx'
 import { LimitFields, MoreFields } from './setting-fields.tsx'
 import { changesOf, noSettings, type SettingFields } from './settings.ts'
+import { areSizesRight } from './sizes.ts'
 
 /** The scopes that a token of a bucket can have. The first token may have all of them (docs/interface.md BK4). */
 const bucketScopes = ['media:read', 'media:write', 'media:delete', 'tokens:manage', 'webhooks:manage']
@@ -30,6 +32,7 @@ export function CreateDialog({ onClose, onCreated }: CreateDialogProps) {
   const { buckets, connection, list } = useService()
   const [values, setValues] = useState(noSettings)
   const [withToken, setWithToken] = useState(true)
+  const [showsMistakes, setShowsMistakes] = useState(false)
   /** The last request, so that one that got no response is repeated with its key. */
   const last = useRef<Attempt | null>(null)
   const texts = strings.buckets
@@ -37,6 +40,9 @@ export function CreateDialog({ onClose, onCreated }: CreateDialogProps) {
 
   function check(fields: FormData): string | null {
     if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(nameOf(fields))) return texts.wrongName
+    const isRight = areSizesRight(values.variants)
+    setShowsMistakes(!isRight)
+    if (!isRight) return texts.pictures.wrongSizes
     return withToken && fields.getAll('scope').length === 0 ? strings.tokens.noScope : null
   }
 
@@ -69,6 +75,7 @@ export function CreateDialog({ onClose, onCreated }: CreateDialogProps) {
 
   const props = {
     values,
+    showsMistakes,
     onChange: (change: Partial<SettingFields>) => setValues((before) => ({ ...before, ...change })),
   }
   return (
@@ -94,6 +101,7 @@ export function CreateDialog({ onClose, onCreated }: CreateDialogProps) {
       <details class="form-more">
         <summary>{texts.moreSettings}</summary>
         <MoreFields {...props} />
+        <PictureFields {...props} />
       </details>
       <label class="token-scope">
         <input

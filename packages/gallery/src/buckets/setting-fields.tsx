@@ -4,16 +4,18 @@ import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
 import { metadataChoices, type SettingFields } from './settings.ts'
 
-interface FieldsProps {
+export interface FieldsProps {
   readonly values: SettingFields
   readonly onChange: (change: Partial<SettingFields>) => void
   /** The values that others have set since, of fields that were edited. */
   readonly others?: Partial<SettingFields>
+  /** Whether what is wrong with a field is said beside it. */
+  readonly showsMistakes?: boolean
   /** Discards the edits of these fields. */
   readonly onTake?: (...fields: readonly (keyof SettingFields)[]) => void
 }
 
-const noOthers: Partial<SettingFields> = {}
+export const noOthers: Partial<SettingFields> = {}
 
 /** The settings that most buckets have: its limits, and whether it is private. */
 export function LimitFields(props: FieldsProps) {
@@ -57,6 +59,8 @@ export function MoreFields(props: FieldsProps) {
         </Other>
       )}
       <Checkbox {...props} field="signed_pages" label={texts.signedPages} />
+      <Checkbox {...props} field="public_keys" label={texts.publicKeys} />
+      {values.public_keys && <p class="bucket-warning">{texts.publicKeysWarning}</p>}
       <NumberField {...props} field="trash_days" label={texts.trashDays} none={texts.noTrash} />
       <NumberField {...props} field="item_days" label={texts.itemDays} none={texts.noExpiry} min={1} />
       <label>
@@ -173,7 +177,7 @@ function NumberField(props: NumberFieldProps) {
   )
 }
 
-function Checkbox(props: FieldProps<'private' | 'signed_pages'>) {
+function Checkbox(props: FieldProps<'private' | 'signed_pages' | 'public_keys'>) {
   const { values, onChange, others = noOthers, field, label } = props
   const other = others[field]
   return (
@@ -202,7 +206,7 @@ interface OtherProps {
 }
 
 /** The value that somebody else has set, with a button that takes it. */
-function Other({ fields, onTake, children }: OtherProps) {
+export function Other({ fields, onTake, children }: OtherProps) {
   return (
     <p class="bucket-other">
       <span>{strings.buckets.now(`${children}`)}</span>

@@ -3,8 +3,10 @@ import { useState } from 'preact/hooks'
 import { useService } from '../gallery-context.ts'
 import { errorMessage, isPreconditionFailed } from '../service/connection.ts'
 import { strings } from '../strings.ts'
+import { PictureFields } from './picture-fields.tsx'
 import { LimitFields, MoreFields } from './setting-fields.tsx'
 import { changesOf, conflictsOf, fieldsOf, type SettingFields } from './settings.ts'
+import { areSizesRight } from './sizes.ts'
 
 interface SettingsFormProps {
   readonly loaded: TaggedBucket
@@ -19,6 +21,7 @@ export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
   const [others, setOthers] = useState<Partial<SettingFields>>({})
   const [error, setError] = useState('')
   const [busy, setBusy] = useState(false)
+  const [showsMistakes, setShowsMistakes] = useState(false)
   const texts = strings.buckets
   const now = fieldsOf(loaded.bucket)
   const { name } = loaded.bucket
@@ -34,8 +37,12 @@ export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
 
   async function save(): Promise<void> {
     if (busy) return
-    const changes = changesOf(now, { ...now, ...draft })
-    setError('')
+    const values = { ...now, ...draft }
+    const changes = changesOf(now, values)
+    const isRight = areSizesRight(values.variants)
+    setShowsMistakes(!isRight)
+    setError(isRight ? '' : texts.pictures.wrongSizes)
+    if (!isRight) return
     if (Object.keys(changes).length === 0) return notices.show(texts.unchanged)
     const sent = new Map(Object.entries(draft))
     setBusy(true)
@@ -59,6 +66,7 @@ export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
   const props = {
     values: { ...now, ...draft },
     others,
+    showsMistakes,
     onChange: (change: Partial<SettingFields>) => setDraft((before) => ({ ...before, ...change })),
     onTake(...fields: readonly (keyof SettingFields)[]) {
       const without = (from: Partial<SettingFields>): Partial<SettingFields> =>
@@ -79,6 +87,7 @@ export function SettingsForm({ loaded, onChanged }: SettingsFormProps) {
         <h2 id="settings-title">{texts.settings}</h2>
         <LimitFields {...props} />
         <MoreFields {...props} />
+        <PictureFields {...props} />
         <p class="message bad" role="alert">
           {error}
         </p>

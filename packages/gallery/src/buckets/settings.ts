@@ -1,8 +1,12 @@
-import type { BucketSettings } from '@mediabucket/client'
+import type { BucketSettings, ManagedBucket } from '@mediabucket/client'
+import { normalSizes, readNames } from './sizes.ts'
 
 /** How the metadata of new pictures and videos is treated. */
 export const metadataChoices = ['keep', 'remove', 'taken'] as const
 type MetadataChoice = (typeof metadataChoices)[number]
+
+export const cropChoices = ['', 'center', 'attention'] as const
+type CropChoice = (typeof cropChoices)[number]
 
 /** The fields of a form with the settings of a bucket. Texts are empty for no limit. */
 export interface SettingFields {
@@ -21,6 +25,13 @@ export interface SettingFields {
   readonly private: boolean
   readonly signed_pages: boolean
   readonly metadata: MetadataChoice
+  readonly public_keys: boolean
+  /** What cut sizes keep of pictures without a focus; empty for the setting of the service. */
+  readonly crop: CropChoice
+  /** Own sizes of pictures, such as `card=640x360:cover`, with spaces between them; empty for those of the service. */
+  readonly variants: string
+  /** The names of public sizes, with spaces between them. */
+  readonly public_variants: string
 }
 
 /** Of a bucket that is created without settings. */
@@ -36,6 +47,8 @@ export const noSettings: SettingFields = {
   private: false,
   signed_pages: false,
   metadata: 'keep',
+  public_keys: false,
+  ...{ crop: '', variants: '', public_variants: '' },
 }
 
 /** The largest unit in which the size has at most three decimals. */
@@ -45,7 +58,7 @@ function unitOf(bytes: number): number {
   return unit
 }
 
-export function fieldsOf(settings: BucketSettings): SettingFields {
+export function fieldsOf(settings: ManagedBucket): SettingFields {
   const { max_items, max_bytes, trash_days, item_days, remove_metadata, keep_taken_at } = settings
   const [size, unit] = amountOf(max_bytes, noSettings.unit)
   const [fileSize, fileUnit] = amountOf(settings.max_file_size, noSettings.file_unit)
@@ -58,6 +71,10 @@ export function fieldsOf(settings: BucketSettings): SettingFields {
     private: settings.private ?? false,
     signed_pages: settings.signed_pages ?? false,
     metadata: remove_metadata ? (keep_taken_at ? 'taken' : 'remove') : 'keep',
+    public_keys: settings.public_keys ?? false,
+    crop: cropChoices.find((choice) => choice === settings.crop) ?? '',
+    variants: normalSizes((settings.variants ?? []).join(' ')),
+    public_variants: (settings.public_variants ?? []).join(' '),
   }
 }
 
@@ -96,6 +113,14 @@ export function changesOf(before: SettingFields, after: SettingFields): BucketSe
       remove_metadata: removes,
       ...(removes && { keep_taken_at: after.metadata === 'taken' }),
     }),
+    ...(after.public_keys !== before.public_keys && { public_keys: after.public_keys }),
+    ...(after.crop !== before.crop && { crop: after.crop === '' ? null : after.crop }),
+    ...(normalSizes(after.variants) !== normalSizes(before.variants) && {
+      variants: after.variants === '' ? null : readNames(after.variants),
+    }),
+    ...(after.public_variants !== before.public_variants && {
+      public_variants: after.public_variants === '' ? null : readNames(after.public_variants),
+    }),
   }
 }
 
@@ -108,7 +133,8 @@ export function conflictsOf(
   const fields: readonly (keyof SettingFields)[] = [
     ...(['max_items', 'max_bytes', 'unit', 'max_file_size', 'file_unit', 'types'] as const),
     ...(['trash_days', 'item_days'] as const),
-    ...(['private', 'signed_pages', 'metadata'] as const),
+    ...(['private', 'signed_pages', 'metadata', 'public_keys'] as const),
+    ...(['crop', 'variants', 'public_variants'] as const),
   ]
   return fields.filter(
     (field) => field in draft && now[field] !== before[field] && now[field] !== draft[field],
