@@ -206,18 +206,19 @@ const afterEntry = (entry: string) => ({
 const entryRows = eachEngine((engine) => {
   const at = delimiterAt[engine]
   const entry = `substr(found.key, 1, $2::int4 + ${at} - 1 + length($3::bytea))`
-  // The first row is the place after which the entries are, and the last one has no key.
+  // The first row is the place after which the entries are; the last one may have a later key, or none. PostgreSQL compares all keys of a page of the
+  // index with the bounds of a scan, so each has one bound.
   return `WITH RECURSIVE found (number, key) AS (
       SELECT 0, $4::bytea
       UNION ALL
-      SELECT number + 1, (SELECT object_keys.key FROM object_keys WHERE bucket_id = $1 AND object_keys.key < $5
+      SELECT number + 1, (SELECT object_keys.key FROM object_keys WHERE bucket_id = $1
         AND object_keys.key > CASE WHEN number = 0 OR ${at} = 0 THEN found.key ELSE ${afterEntry(entry)[engine]} END
         AND ${isListed('$7')} ORDER BY object_keys.key LIMIT 1)
-      FROM found WHERE found.key IS NOT NULL AND number < $6::int4
+      FROM found WHERE found.key < $5 AND number < $6::int4
     )
-    SELECT entry, ${listedColumns} FROM (SELECT number, ${at} = 0 AS is_key, CASE WHEN ${at} = 0 THEN found.key ELSE ${entry} END AS entry
-      FROM found WHERE number > 0 AND found.key IS NOT NULL) AS entries
-    LEFT JOIN object_keys ON is_key AND bucket_id = $1 AND key = entry ORDER BY number`
+    SELECT coalesce(prefix, own), ${listedColumns} FROM (SELECT number, CASE WHEN ${at} > 0 THEN ${entry} END AS prefix, CASE WHEN ${at} = 0 THEN found.key END AS own
+      FROM found WHERE number > 0 AND found.key < $5) AS entries
+    LEFT JOIN object_keys ON bucket_id = $1 AND key = own ORDER BY number`
 })
 
 /** Items without a key, of which the derived keys are in a range. */
