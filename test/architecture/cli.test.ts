@@ -30,6 +30,8 @@ const layers: readonly (readonly string[])[] = [
     'small-uploads.ts',
     'sync-pass.ts',
     'sync-records.ts',
+    'mcp-tools.ts',
+    'mcp-http.ts',
     'url-uploads.ts',
   ],
   ['get.ts', 'items.ts', 'login.ts', 'ls.ts', 'mcp.ts', 'sync-down.ts', 'sync-up.ts', 'sync.ts', 'upload.ts'],
@@ -39,7 +41,7 @@ const layerOf = (path: string) => layers.findIndex((layer) => layer.includes(pat
 
 /** The SDK of the Model Context Protocol, and the schemas of its tools. */
 const ofProtocol = (path: string, name: string) =>
-  path === `${src}mcp.ts` && /^@modelcontextprotocol\/server(\/stdio)?$|^zod$/.test(name)
+  /\/mcp(?:-tools|-http)?\.ts$/.test(path) && /^@modelcontextprotocol\/server(\/stdio)?$|^zod$/.test(name)
 
 test('every file of the command line is in a known layer', () => {
   expect(files.filter((path) => layerOf(path) < 0)).toEqual([])

@@ -215,6 +215,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     })
   },
   'destination-refused': () => fetch(`${server.url}/media/x`, { headers: { 'sec-fetch-dest': 'script' } }),
+  'origin-refused': 'needs MEDIABUCKET_MCP: test/http/mcp.test.ts',
   'route-unknown': () => fetch(`${server.url}/nowhere`),
   'media-unknown': () => fetch(`${server.url}/media/x`),
   'method-not-allowed': () => fetch(`${server.url}/healthz`, { method: 'PUT' }),

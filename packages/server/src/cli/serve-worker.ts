@@ -4,6 +4,7 @@ import type { ReloadableSettings } from '../service/reload.ts'
 import { ParentChannel, startWorker } from '../service/worker.ts'
 import type { FromWorker, ToWorker } from '../service/worker-messages.ts'
 import { explainFailure } from './explain-failure.ts'
+import { loadMcpHandler } from './mcp-handler.ts'
 import {
   logProcessWarnings,
   lowerWorkerPriority,
@@ -67,7 +68,10 @@ async function start({ owner, ports, settings }: Extract<ToWorker, { kind: 'star
     }
     log.level = settings.logLevel
     const started = { ...config, ...settings }
-    worker = await startWorker(started, log, { requestLog, onFailure, parent, owner, ports })
+    worker = await startWorker(started, log, {
+      ...{ requestLog, onFailure, parent, owner, ports },
+      handleMcp: await loadMcpHandler(started),
+    })
     if (reloaded !== null) worker.reload(reloaded)
     lowerWorkerPriority()
     startPoolWithFirstRequest(worker.http)

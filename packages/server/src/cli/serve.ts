@@ -10,6 +10,7 @@ import { compareSettings, reloadableOf, takeOver } from '../service/reload.ts'
 import type { RequestLog, Service } from '../service/start.ts'
 import { checkSettings } from './check-settings.ts'
 import type { Command } from './command.ts'
+import { loadMcpHandler } from './mcp-handler.ts'
 import {
   handleSignals,
   logProcessWarnings,
@@ -166,7 +167,8 @@ async function loadStart({ workers }: Pick<Config, 'workers'>): Promise<Start> {
   if (workers === 1) {
     const { startService } = await import('../service/start.ts')
     return async (config, log, parts) => {
-      const service = await startService(config, log, { ...parts, shared: null })
+      const handleMcp = await loadMcpHandler(config)
+      const service = await startService(config, log, { ...parts, handleMcp, shared: null })
       startPoolWithFirstRequest(service.http)
       releaseMemoryOfStart()
       return service

@@ -23,6 +23,7 @@ export type FaultCode =
   | 'signature-invalid'
   | 'link-expired'
   | 'destination-refused'
+  | 'origin-refused'
   | 'route-unknown'
   | 'media-unknown'
   | 'managed-token-unknown'

@@ -343,13 +343,13 @@ const maxFaults = 20
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Reads a body that is a JSON object with these members, all optional. Throws Fault `content-type-unsupported`,
+ * Reads a body that is a JSON object with these members, all optional, or with any if `members` is null. Throws Fault `content-type-unsupported`,
  * `content-coding-unsupported`, `body-too-large`, `request-timeout` and `json-malformed`.
  */
 export async function readJsonObject(
   request: IncomingMessage,
   readBody: BodyReader,
-  members: readonly string[],
+  members: readonly string[] | null,
   types: readonly string[] = ['application/json'],
 ): Promise<JsonObject> {
   const { headers } = request
@@ -362,6 +362,7 @@ export async function readJsonObject(
     throw new Fault('content-coding-unsupported', 'Send the body without Content-Encoding.')
   const value = parse(await withDeadline(readAll(request, readBody)))
   if (!isObject(value)) throw new Fault('json-malformed', 'The body is not a JSON object.')
+  if (members === null) return value
   const known: ReadonlySet<string> = new Set(members)
   const unknown = Object.keys(value).filter((name) => !known.has(name))
   if (unknown.length > 0) {

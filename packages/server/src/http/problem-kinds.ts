@@ -128,6 +128,12 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'A page loads an item as a script, style sheet, worker, module or manifest.',
     cure: 'Serve code from another web server. Pages can load pictures, audio, video and downloads from this service.',
   },
+  'origin-refused': {
+    status: 403,
+    title: 'Pages of this origin are not accepted',
+    cause: 'A page of another origin has sent a message of the Model Context Protocol.',
+    cure: 'Let the program of the agent send it, or ask the operator to add the origin to `MEDIABUCKET_CORS_ORIGINS`.',
+  },
   'precondition-failed': {
     status: 412,
     title: 'A precondition failed',

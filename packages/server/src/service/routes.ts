@@ -28,6 +28,7 @@ import { urlUploadRoutes } from '../uploads/url-upload-routes.ts'
 import { webhookRoutes } from '../webhooks/webhook-routes.ts'
 import { documentationRoutes } from './documentation-routes.ts'
 import { type Gallery, type GallerySignIn, galleryRoutes, type S3Door } from './gallery-routes.ts'
+import { type McpParts, mcpRoutes } from './mcp-routes.ts'
 import { monitoringRoutes } from './monitoring.ts'
 import type { Operations } from './operations.ts'
 
@@ -40,6 +41,8 @@ interface AppParts {
   readonly gallery: Gallery | null
   /** Null where people sign in with tokens only. */
   readonly signIn: GallerySignIn | null
+  /** Null where the Model Context Protocol is off. */
+  readonly mcp: Pick<McpParts, 'handle' | 'canWrite' | 'ownFetch'> | null
   /** Null where the S3 protocol is off. */
   readonly s3: S3Door | null
 }
@@ -48,7 +51,7 @@ interface AppParts {
 export function createApp(
   operations: Operations,
   parts: HttpParts,
-  { requestLines, downloadLog, gallery, signIn, s3 }: AppParts,
+  { requestLines, downloadLog, gallery, signIn, mcp, s3 }: AppParts,
 ): { readonly http: Server; readonly s3: Server | null } {
   const { verifyToken, service, requireOwnBucket } = operations.access
   const { verifyInBucket } = service
@@ -66,6 +69,7 @@ export function createApp(
   const routes = [
     ...serviceRoutes(http, operations, downloadLog),
     ...(gallery ? galleryRoutes(http, gallery, { signIn, s3 }) : []),
+    ...(mcp ? mcpRoutes({ ...mcp, http }) : []),
   ]
   const logRequest = createRequestLogger(metrics, http.addresses, requestLines, http.catalog.epoch)
   const unread = new UnreadBytes({

@@ -167,7 +167,7 @@ export const addressRanges: Reader<readonly string[]> = {
 }
 
 /** Where a scanner of uploads is. */
-export type ScannerAddress =
+type ScannerAddress =
   | {
       readonly type: 'clamd'
       readonly at: { readonly host: string; readonly port: number } | { readonly path: string }

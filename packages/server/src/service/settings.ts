@@ -200,6 +200,11 @@ export const settings = {
     oneOf('refuse', 'accept'),
     'What happens to files that cannot be scanned, because the scanner does not respond or does not scan files of their size: they are refused, or stored without a scan.',
   ),
+  MEDIABUCKET_MCP: setting(
+    'off',
+    oneOf('off', 'read', 'write'),
+    'Whether `/mcp` serves the Model Context Protocol, for agents that have a token: with the tools that read, or also those that change something (docs/agents.md).',
+  ),
   MEDIABUCKET_JWT_ISSUER: setting(
     '',
     issuerUrl,

@@ -25,7 +25,7 @@ import { hasLittleMemory } from '../storage/memory.ts'
 import { createSpaceReader, FreeSpace, hasRoomForEvents } from '../uploads/space.ts'
 import { OwnUploadLocks, type SharedLocks, SharedUploadLocks } from '../uploads/upload-locks.ts'
 import { boundConfig, corsOriginsOf } from './bound-config.ts'
-import type { Config } from './config.ts'
+import { type Config, defaultBaseUrl } from './config.ts'
 import {
   checkDataHistory,
   lockDirectory,
@@ -38,7 +38,9 @@ import {
   startRemovals,
 } from './data.ts'
 import { type Gallery, readGallery } from './gallery-routes.ts'
+import type { HandleMcp } from './mcp-routes.ts'
 import { createOperations, type Operations } from './operations.ts'
+import { createOwnFetch } from './own-requests.ts'
 import type { ReloadableSettings } from './reload.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
@@ -102,9 +104,11 @@ export async function startService(
     readonly onFailure: (error: Error) => void
     /** Null where this process is the whole service. */
     readonly shared: SharedParts | null
+    /** Null where the Model Context Protocol is off. */
+    readonly handleMcp: HandleMcp | null
   },
 ): Promise<ServiceProcess> {
-  const { requestLog, onFailure, shared } = parts
+  const { requestLog, onFailure, shared, handleMcp } = parts
   const metrics = new Metrics(shared && (() => shared.readMetrics()))
   metrics.watchLog(requestLog.dropped)
   const peers = shared === null ? null : shared.counts
@@ -195,6 +199,15 @@ export async function startService(
         downloadLog,
         gallery,
         signIn: issuer?.signIn ?? null,
+        mcp: handleMcp && {
+          handle: handleMcp,
+          canWrite: config.mcp === 'write',
+          ownFetch: createOwnFetch({
+            host: new URL(defaultBaseUrl(config.host, bound.port)).hostname.replace(/^\[|\]$/g, ''),
+            port: bound.port,
+            baseUrls: [settings.baseUrl, settings.mediaBaseUrl],
+          }),
+        },
         s3: boundS3 && { host: config.s3Host, port: boundS3.port },
       },
     )

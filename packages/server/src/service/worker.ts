@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { UploadId } from '../core/ids.ts'
 import type { SharedLocks } from '../uploads/upload-locks.ts'
 import type { Config } from './config.ts'
+import type { HandleMcp } from './mcp-routes.ts'
 import { type RequestLog, type SharedParts, startService } from './start.ts'
 import { type FromWorker, type Ports, Replies, type ToWorker, WorkerCounts } from './worker-messages.ts'
 
@@ -18,12 +19,14 @@ export const startWorker = (
     readonly parent: ParentChannel
     readonly owner: string
     readonly ports: Ports
+    readonly handleMcp: HandleMcp | null
   },
 ) => {
-  const { requestLog, onFailure, parent, owner, ports } = parts
+  const { requestLog, onFailure, parent, owner, ports, handleMcp } = parts
   return startService(workerSettings(config, ports), log, {
     requestLog,
     onFailure,
+    handleMcp,
     shared: { counts: parent.counts, locks: parent.locks, readMetrics: () => parent.readMetrics(), owner },
   })
 }

@@ -49,7 +49,7 @@ export class ClamdScanner implements Scanner {
 }
 
 /** Throws for a reply that says nothing about the file. */
-export function verdictOf(reply: string): Verdict {
+function verdictOf(reply: string): Verdict {
   if (/^stream: OK$/.test(reply)) return { outcome: 'clean' }
   const [, signature] = /^stream: (.*) FOUND$/.exec(reply) ?? []
   if (signature !== undefined) return { outcome: 'refused', reason: signature }

@@ -87,7 +87,7 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
 }
 
 /** The member `detail` of a JSON object, or the first line of a text. */
-export function reasonOf(body: string): string {
+function reasonOf(body: string): string {
   try {
     const value: unknown = JSON.parse(body)
     if (typeof value === 'object' && value !== null && 'detail' in value && typeof value.detail === 'string')

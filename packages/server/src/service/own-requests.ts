@@ -1,0 +1,59 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+
+// An import would load more: see core/node-http.ts.
+const http = process.getBuiltinModule('node:http')
+
+/** Statuses whose responses have no body. */
+const withoutBody: ReadonlySet<number> = new Set([101, 204, 205, 304])
+
+interface OwnService {
+  /** The address on which this process listens. */
+  readonly host: string
+  readonly port: number
+  /** The base URLs of the service, as clients have them. Each may have a path, which a proxy removes. */
+  readonly baseUrls: readonly string[]
+}
+
+/**
+ * A fetch for the service's own URLs, whose requests go to this machine whatever proxies are before it. Redirects are not followed. Requests to other origins, such as
+ * those of a store, are sent as usual.
+ */
+export function createOwnFetch({ host, port, baseUrls }: OwnService): typeof fetch {
+  const bases = baseUrls.map((text) => new URL(text))
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const url = new URL(request.url)
+    const base = bases.find(({ origin }) => origin === url.origin)
+    if (base === undefined) return fetch(request)
+    const body = Buffer.from(await request.arrayBuffer())
+    const prefix = base.pathname.replace(/\/+$/, '')
+    const path = url.pathname.startsWith(`${prefix}/`) ? url.pathname.slice(prefix.length) : url.pathname
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const sent = http.request({
+      ...{ host, port, method: request.method, path: path + url.search, signal: request.signal },
+      headers: {
+        ...Object.fromEntries(request.headers),
+        host: url.host,
+        ...(body.length > 0 && { 'content-length': body.length }),
+      },
+    })
+    sent.once('error', reject).once('response', resolve)
+    sent.end(body)
+    const response = await promise
+    const status = response.statusCode ?? 500
+    response.on('error', () => undefined)
+    if (withoutBody.has(status)) response.resume()
+    const answered = new Response(
+      withoutBody.has(status) ? null : ReadableStream.from(Readable.from(response)),
+      {
+        status,
+        headers: Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
+          values.map((value): [string, string] => [name, value]),
+        ),
+      },
+    )
+    // Which only fetch itself sets: it tells the client whose response it is.
+    return Object.defineProperty(answered, 'url', { value: request.url })
+  }
+}
