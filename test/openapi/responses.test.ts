@@ -78,7 +78,7 @@ describe('D1 the common problems of all operations are as described', () => {
     expect(named.length).toBeGreaterThan(20)
     for (const { method, path } of named) {
       // Other requests for bytes need no token.
-      const at = path === '/media/{name}' ? path.replace('{name}', 'x') : path
+      const at = path.startsWith('/media/') ? path.replace('{name}', 'x').replace('{filename}', 'x') : path
       const send = async (sent: string, bucket: string | null, status: number) => {
         const name = bucket === null ? '' : `Mediabucket-Bucket: ${bucket}\r\n`
         const response = await raw(method, at, `Host: x\r\nAuthorization: ${sent}\r\n${name}`)
@@ -539,6 +539,29 @@ test('D1, V17 responses to requests for a variant that is not rendered yet are a
       await fetch(`${variantUrl(server, id, 'medium')}&wait=0`, { method }),
       202,
     )
+})
+
+test('D1, B13 responses to requests for bytes by URLs with a name are as described', async () => {
+  const path = '/media/{name}/{filename}'
+  const { id } = await uploadPicture(server, quarters(2900, 2000).webp().toBuffer(), 'image/webp')
+  const named = `${server.url}/media/${id}/any.webp`
+  const calls: readonly (readonly [number, string, Record<string, string>])[] = [
+    [202, `${named}?variant=medium&wait=0`, {}],
+    [200, named, {}],
+    [206, named, { range: 'bytes=1-9' }],
+    [304, named, { 'if-none-match': '*' }],
+    [401, `${server.url}/media/nobody/a.webp`, { authorization: 'Bearer x' }],
+    [403, named, { 'sec-fetch-dest': 'script' }],
+    [404, `${server.url}/media/nobody/a.webp`, {}],
+    [412, named, { 'if-match': '"other"' }],
+    [416, named, { range: 'bytes=999999999-' }],
+  ]
+  for (const [status, url, headers] of calls) {
+    await meet('GET', path, await fetch(url, { headers }), status)
+    // Range is defined for GET only. The variant may be rendered by now.
+    if (![202, 206, 416].includes(status))
+      await meet('HEAD', path, await fetch(url, { method: 'HEAD', headers }), status)
+  }
 })
 
 test('D1 responses to edits are as described', async () => {

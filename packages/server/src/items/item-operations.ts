@@ -167,6 +167,8 @@ export function mediaObjectOf(
     signer === null
       ? plain
       : urlOf(urls, signer.sign(item, { variant: sizes === null ? null : allVariants }), item)
+  const start = signer === null ? `${plain}?variant=` : `${url}&variant=`
+  const { publicVariants } = urls
   const { width, height } = item
   return {
     id: item.id,
@@ -190,10 +192,10 @@ export function mediaObjectOf(
     variants:
       sizes &&
       Object.fromEntries(
-        sizes.map(({ name }) => {
-          const isSigned = signer !== null && !urls.publicVariants?.has(name)
-          return [name, `${isSigned ? `${url}&` : `${plain}?`}variant=${name}`]
-        }),
+        sizes.map(({ name }) => [
+          name,
+          publicVariants?.has(name) ? `${plain}?variant=${name}` : `${start}${name}`,
+        ]),
       ),
     variant_sizes:
       sizes === null || width === null || height === null
