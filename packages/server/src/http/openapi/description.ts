@@ -244,8 +244,9 @@ export const responseHeaders = {
     optional: true,
   },
   Link: {
-    description: 'The URL of the items that follow (RFC 8288); absent where none follow.',
-    schema: { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
+    description:
+      'Of a list, the URL of the items that follow (RFC 8288); absent where none follow. Of bytes by a URL with a name, the short URL.',
+    schema: { type: 'string', pattern: '^<[^>]+>; rel="(?:next|canonical)"$' },
     example: '<https://media.example.org/api/items?limit=100&order=oldest&after=kXk2mP0v>; rel="next"',
     optional: true,
   },
