@@ -4,7 +4,7 @@ import { scaledDimensions, variantDimensions, variantScale } from '../core/varia
 import type { PictureForm, PictureSize } from './picture-task.ts'
 
 /** The part of a scaled picture that a `cover` size shows: as near to the middle of the frame as the focus can be. Pixels. */
-export function focusedRegion(form: PictureForm, scaled: PictureSize, stored: number) {
+function focusedRegion(form: PictureForm, scaled: PictureSize, stored: number) {
   const { x, y } = focusOf(stored)
   const [width, height] = [Math.min(form.width, scaled.width), Math.min(form.height, scaled.height)]
   const startOf = (share: number, whole: number, part: number) =>
