@@ -446,6 +446,7 @@ test('D1 responses to requests that manage buckets are as described', async () =
   await meet('PATCH', one, await send('PATCH', path, '{"max_items":2}'), 200)
   await meet('PATCH', one, await send('PATCH', path, '{"max_items":3}', { 'if-match': '"x"' }), 412)
   await meet('PATCH', one, await send('PATCH', `${list}/nobody`, '{}'), 404)
+  await meet('DELETE', one, await send('DELETE', path, undefined, { 'if-match': '"x"' }), 412)
   await meet('POST', tokens, await send('POST', `${path}/tokens`, '{"scopes":["media:read"]}'), 201)
   await meet('POST', tokens, await send('POST', `${path}/tokens`, '{"scopes":["media:write"]}'), 403)
   await meet('POST', tokens, await send('POST', `${list}/nobody/tokens`, '{"scopes":["media:read"]}'), 404)

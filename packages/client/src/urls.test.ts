@@ -56,6 +56,7 @@ test.each([
   ['https://cdn.example/box/media/abc.jpg', 'abc'],
   ['https://cdn.example/media/abc.tar.gz?expires=1&signature=x#t', 'abc'],
   ['https://h.example/api/media/abc', 'abc'],
+  ['https://h.example/media/abc/holiday.jpg?expires=1', 'abc'],
   [new URL('http://h.example/media/abc.png'), 'abc'],
 ])('the id in %s is %s', (reference, id) => {
   expect(mediaIdOf(reference)).toBe(id)
@@ -76,7 +77,7 @@ test.each([
   'ä',
   'https://h.example/media/',
   'https://h.example/media/.jpg',
-  'https://h.example/media/a/b',
+  'https://h.example/media/a/b/c',
   'https://h.example/media/..%2ftokens',
   'https://h.example/elsewhere/abc',
   'https://me:pw@h.example/media/abc',
