@@ -2,27 +2,9 @@
 import assert from 'node:assert/strict'
 import { Files } from 'files-sdk'
 import { s3 } from 'files-sdk/s3'
-import {
-  accessKeyId,
-  big,
-  bucket,
-  endpoint,
-  md5,
-  notes,
-  refuses,
-  region,
-  same,
-  secretAccessKey,
-  withoutUrl,
-} from './files.js'
+import { big, bucket, clientOptions, md5, notes, refuses, same, withoutUrl } from './files.js'
 
-const options = {
-  bucket,
-  endpoint,
-  region,
-  forcePathStyle: true,
-  credentials: { accessKeyId, secretAccessKey },
-}
+const options = { bucket, ...clientOptions }
 const files = new Files({ adapter: s3({ ...options, conditional: true }) })
 const bytesOf = async (file) => Buffer.from(await file.arrayBuffer())
 
@@ -59,6 +41,6 @@ const { deleted } = await files.delete([key, 'big.bin', 'moved.txt', 'signed.txt
 assert.equal(deleted.length, 4)
 await refuses('NotFound', files.download(key))
 const wrong = new Files({
-  adapter: s3({ ...options, credentials: { accessKeyId, secretAccessKey: 'wrong' } }),
+  adapter: s3({ ...options, credentials: { ...clientOptions.credentials, secretAccessKey: 'wrong' } }),
 })
 await refuses('Unauthorized', wrong.upload('refused.txt', notes))

@@ -2,26 +2,15 @@
 import assert from 'node:assert/strict'
 import { createReadStream, readFileSync } from 'node:fs'
 import { Client, CopyConditions } from 'minio'
-import {
-  accessKeyId,
-  big,
-  bucket,
-  endpoint,
-  md5,
-  notes,
-  refuses,
-  region,
-  same,
-  secretAccessKey,
-} from './files.js'
+import { big, bucket, clientOptions, endpoint, md5, notes, refuses, region, same } from './files.js'
 
 const { hostname, port } = new URL(endpoint)
 const options = {
   endPoint: hostname,
   port: Number(port),
   useSSL: false,
-  accessKey: accessKeyId,
-  secretKey: secretAccessKey,
+  accessKey: clientOptions.credentials.accessKeyId,
+  secretKey: clientOptions.credentials.secretAccessKey,
 }
 const client = new Client({ ...options, partSize: 5 * 1024 * 1024 })
 const read = async (stream) => Buffer.concat(await stream.toArray())

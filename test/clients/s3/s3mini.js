@@ -1,20 +1,9 @@
 // s3mini: objects, parts, lists, conditions, copies, signed URLs and deletes.
 import assert from 'node:assert/strict'
 import { S3mini } from 's3mini'
-import {
-  accessKeyId,
-  big,
-  bucket,
-  endpoint,
-  md5,
-  notes,
-  refuses,
-  region,
-  same,
-  secretAccessKey,
-} from './files.js'
+import { big, bucket, clientOptions, endpoint, md5, notes, refuses, region, same } from './files.js'
 
-const options = { accessKeyId, secretAccessKey, region, endpoint: `${endpoint}/${bucket}` }
+const options = { ...clientOptions.credentials, region, endpoint: `${endpoint}/${bucket}` }
 const client = new S3mini(options)
 const read = async (key) => Buffer.from((await client.getObjectArrayBuffer(key)) ?? assert.fail(`no ${key}`))
 

@@ -62,7 +62,7 @@ export interface CompletionParts {
   readonly deleteLater: (ids: readonly ItemId[]) => void
 }
 
-/** Completions in progress in this process, by upload and etag: a client whose connection was lost sends the request again. */
+/** Completions in progress in this process, by what makes them equal: a client whose connection was lost sends the request again. */
 type Running = Map<string, Promise<StoredObject>>
 
 /** How often a completion begins again because a part was replaced while its bytes were read. */
@@ -83,7 +83,8 @@ export async function completeMultipart(
   const named = inOrder(options.parts)
   const etag = etagOfParts(named.map((part) => part.etag))
   if (upload.completed !== null) return repeated(upload, etag)
-  const name = `${id} ${etag}`
+  const { conditions, expected } = options
+  const name = JSON.stringify([id, etag, caller.tokenId, conditions, expected])
   const running = parts.running.get(name)
   if (running !== undefined) return running
   const completed = completeAtLast(parts, caller, upload, { ...options, parts: named }, etag).finally(() =>

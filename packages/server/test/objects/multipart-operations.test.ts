@@ -177,6 +177,46 @@ describe.each(engines)('uploads in parts on %s', (_, openEngines) => {
     }
   })
 
+  test.each(['equal', 'other'] as const)(
+    'MU9 a part that is replaced by %s bytes with the same etag, while its bytes are joined, is the one that the object has',
+    async (kind) => {
+      const opened = await openData()
+      const { first, caller, catalog } = opened
+      const { id, upload, bytes, complete } = await uploadParts(opened, [partSize, 11])
+      const [one = Buffer.alloc(0), before = Buffer.alloc(0)] = bytes
+      const after = kind === 'equal' ? before : randomBytes(11)
+      // Whoever can make bytes with the MD5 of others.
+      const finish = () => ({ etag: md5(before), checksum: null })
+      const commit = catalog.completeMultipart
+      let replacements = 0
+      catalog.completeMultipart = async (...input) => {
+        replacements += 1
+        if (replacements === 1) await first.putPart(caller, upload, 2, { ...source(after), finish })
+        return await commit.apply(catalog, input)
+      }
+      const done = await first.complete(caller, key, id, complete)
+      catalog.completeMultipart = commit
+      expect(replacements).toBe(2)
+      expect((await opened.bytesOf(done)).equals(Buffer.concat([one, after]))).toBe(true)
+      expect(await opened.stored()).toEqual([done.item.id])
+    },
+  )
+
+  test('MU9 a completion of parts that others replace again and again is refused, and the upload stays', async () => {
+    const opened = await openData()
+    const { first, caller, catalog } = opened
+    const { id, upload, bytes, complete } = await uploadParts(opened, [11])
+    const [only = Buffer.alloc(0)] = bytes
+    const commit = catalog.completeMultipart
+    catalog.completeMultipart = async (...input) => {
+      await first.putPart(caller, upload, 1, source(only))
+      return await commit.apply(catalog, input)
+    }
+    await expect(first.complete(caller, key, id, complete)).rejects.toMatchObject({ code: 'part-invalid' })
+    catalog.completeMultipart = commit
+    expect((await first.complete(caller, key, id, complete)).etag).toMatch(/-1$/)
+  })
+
   test('MU1 a part whose bytes are refused at their end, or fail, leaves nothing', async () => {
     const opened = await openData()
     const { first, caller } = opened
