@@ -98,7 +98,7 @@ export async function checkScene(scene: ObjectScene, instance: Instance, syncs: 
 /** Waits for a random number of acknowledged requests, and a random time. */
 async function workBeforeKill({ random, tally }: Ledger, most = before): Promise<void> {
   const wanted = tally.acknowledged + random(most)
-  await until('acknowledged requests', () => tally.acknowledged >= wanted, 180_000)
+  await until('acknowledged requests', () => tally.acknowledged >= wanted, 600_000)
   await setTimeout(random(longest))
 }
 

@@ -21,6 +21,9 @@ export interface Sent {
   readonly body?: Uint8Array<ArrayBuffer> | string
 }
 
+/** Milliseconds, also on a busy machine. */
+const longestResponse = 300_000
+
 /** Each segment as it is in a URL. */
 const encoded = (key: string): string => key.split('/').map(encodeURIComponent).join('/')
 
@@ -42,7 +45,11 @@ export class Door {
     const url = `${s3}${path}${search.length === 0 ? '' : `?${search.join('&')}`}`
     const sending = body === undefined ? {} : { body }
     const signed = signHeaders(this.#pair, url, { method, headers, ...sending })
-    const response = await fetch(url, { method, headers: signed.headers, ...sending })
+    const init = { method, headers: signed.headers, signal: AbortSignal.timeout(longestResponse), ...sending }
+    const response = await fetch(url, init).catch((error: unknown) => {
+      if (error instanceof TypeError) throw error
+      throw new Error(`${method} ${path} ${search} has no response`, { cause: error })
+    })
     const bytes = Buffer.from(await response.arrayBuffer())
     const isXml = response.headers.get('content-type') === 'application/xml'
     const text = isXml ? bytes.toString() : ''

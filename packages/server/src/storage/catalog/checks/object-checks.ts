@@ -23,13 +23,18 @@ import {
 /** Characters of the JSON of the headers of an object. */
 const maxHeaders = 8_192
 
-/** JSON of the sizes of the parts of an object. */
-function isSizeList(json: string): boolean {
-  const sizes = parseJson(json)
-  return (
-    Array.isArray(sizes) && sizes.length > 0 && sizes.every((size) => Number.isSafeInteger(size) && size >= 0)
-  )
+/** JSON of the parts of an object, as its completion writes them. */
+function isPartList(json: string): boolean {
+  const parts = parseJson(json)
+  return Array.isArray(parts) && parts.length > 0 && parts.every(isPart)
 }
+
+const isPart = (part: unknown): boolean =>
+  isObject(part) &&
+  isSize(part['size']) &&
+  (part['checksum'] === undefined || (typeof part['checksum'] === 'string' && part['checksum'].length <= 100))
+
+const isSize = (size: unknown): boolean => typeof size === 'number' && Number.isSafeInteger(size) && size >= 0
 
 const headers = text((json) => json.length <= maxHeaders && isObject(parseJson(json)))
 
@@ -42,7 +47,7 @@ export const objectChecks: Readonly<Record<string, TableCheck>> = {
       item_id: itemId,
       item_size: integer(),
       etag: shape(/^[0-9a-f]{32}(?:-\d{1,5})?$/),
-      parts: optional(text(isSizeList)),
+      parts: optional(text(isPartList)),
       public: flag,
       headers,
       modified_at: time,
@@ -75,7 +80,7 @@ export const objectChecks: Readonly<Record<string, TableCheck>> = {
       limited_by: optional(tokenId),
       item: optional(text(isItemList)),
       etag: optional(shape(/^[0-9a-f]{32}-\d{1,5}$/)),
-      parts: optional(text(isSizeList)),
+      parts: optional(text(isPartList)),
     },
     references: {
       bucket_id: ofBucket('object_uploads'),
