@@ -19,6 +19,16 @@ export const diskOnly: readonly { readonly file: string; readonly test?: string;
       reason: 'small files are in the catalog, where the servers of these tests store none',
     },
     {
+      file: 'test/http/url-uploads.test.ts',
+      test: 'FU5 a client that closes its connection',
+      reason: 'waits for a temporary file',
+    },
+    {
+      file: 'test/http/url-uploads.test.ts',
+      test: 'FU4, S2 a stop ends an upload from a URL',
+      reason: 'waits for a temporary file',
+    },
+    {
       file: 'test/http/problems.test.ts',
       test: 'bytes-missing has the status 500',
       reason: 'removes a file below blobs/',

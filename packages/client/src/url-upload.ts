@@ -49,7 +49,7 @@ export async function uploadFromUrl(
     content_type: contentType,
     expires_at: expiresAt?.toISOString(),
   }
-  const url = endpoints.uploadFromUrl
+  const url = `${endpoints.uploads}/from-url`
   return await send(settings, {
     ...{ method: 'POST', url, repeatable: true, signal },
     headers: {

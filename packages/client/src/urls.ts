@@ -24,7 +24,6 @@ export interface Endpoints {
   readonly listing: string
   readonly page: (number: number) => string
   readonly uploads: string
-  readonly uploadFromUrl: string
   readonly resumableUploads: string
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
@@ -61,7 +60,6 @@ export function endpointsOf(given: string | URL): Endpoints {
     listing,
     page: (number) => `${listing}?page=${number}`,
     uploads: `${base}/api/media`,
-    uploadFromUrl: `${base}/api/media/from-url`,
     resumableUploads: `${base}/api/uploads`,
     item: (id) => `${base}/api/media/${id}`,
     bytes: (id) => `${base}/media/${id}`,

