@@ -91,14 +91,16 @@ describe.each(engines)('objects on %s', (_, openEngines) => {
     }
   })
 
-  test('OK2, OK7 objects are copied, also onto themselves, and deleted with their bytes', async () => {
+  test('OK2, OK7, M11 objects are copied with their focus, also onto themselves, and deleted with their bytes', async () => {
     const opened = await openObjects(openEngines)
     const { objects, bucketId, caller } = opened
     const bytes = randomBytes(200_000)
     const object = await put(opened, 'a', bytes)
     const source = { bucketId, object }
     const options = { headers: null, isPublic: false, conditions: {}, algorithm: null }
+    await opened.catalog.editItem(bucketId, object.item.id, { focus: 12_345 }, null)
     const copied = await objects.copyObject(caller, source, 'b', options)
+    expect((await opened.catalog.item(copied.item.id))?.focus).toBe(12_345)
     expect((await opened.bytesOf(copied)).equals(bytes)).toBe(true)
     expect(copied).toMatchObject({ etag: object.etag, headers: { metadata: { a: 'b' } } })
     const edited = await objects.copyObject(caller, source, 'a', {
