@@ -89,19 +89,20 @@ test('FU1, FU2 a file is stored from a URL as if its bytes had been uploaded', a
   expect(Buffer.from(await (await fetch(item.url)).arrayBuffer()).equals(picture)).toBe(true)
 })
 
-test('FU2 the request states name, type, labels, expiry and checksum', async () => {
+test('FU2 the request states name, type, labels, focus, expiry and checksum', async () => {
   const other = await source((response) => response.end('{"a": 1}'))
   const sha256 = createHash('sha256').update('{"a": 1}').digest('hex')
   const named = {
     filename: 'album/data.json',
     content_type: 'application/json',
     labels: { album: '42' },
+    focus: { x: 0.25, y: 1 },
     expires_at: '2100-01-01T00:00:00Z',
   }
   const item = await readItem(await send({ url: other.url, ...named, sha256: sha256.toUpperCase() }))
   expect(item).toMatchObject({
     ...{ filename: 'data.json', path: 'album/data.json', content_type: 'application/json' },
-    ...{ labels: { album: '42' }, expires_at: '2100-01-01T00:00:00.000Z', sha256 },
+    ...{ labels: { album: '42' }, focus: { x: 0.25, y: 1 }, expires_at: '2100-01-01T00:00:00.000Z', sha256 },
   })
   const before = await countStored(server)
   await expectProblem(await send({ url: other.url, sha256: '0'.repeat(64) }), 422, 'digest-mismatch')
@@ -126,6 +127,7 @@ test('FU1 members that are wrong get a 400 that names them, before any request',
     filename: 1,
     content_type: 'x\r\ny',
     labels: { A: 1 },
+    focus: { x: 2, y: 0 },
     expires_at: '2001-01-01T00:00:00Z',
     sha256: 'x',
   }

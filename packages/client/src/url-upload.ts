@@ -3,7 +3,7 @@ import type { CallOptions } from './client-options.ts'
 import { type AnswerDetails, ConnectionError, ProblemError, ShapeError } from './errors.ts'
 import { jsonBody } from './json.ts'
 import type { Labels } from './labels.ts'
-import { type Media, readMedia } from './media.ts'
+import { type Focus, type Media, readMedia } from './media.ts'
 import { chunksOf, jsonOf, readProblem } from './responses.ts'
 import { type SendSettings, send } from './send.ts'
 import { count, countOrNull, objectOf, parse } from './shape.ts'
@@ -27,6 +27,8 @@ export interface UrlUploadOptions extends CallOptions {
   readonly expiresAt?: Date | undefined
   /** The labels of the item. Default: none. */
   readonly labels?: Labels | undefined
+  /** The point of a picture that sizes keep that cut. Default: none. */
+  readonly focus?: Focus | undefined
   /** The SHA-256 that the file must have, in hexadecimal digits. Default: it is not checked. */
   readonly sha256?: string | undefined
   /** Called at most twice a second. */
@@ -42,10 +44,12 @@ export async function uploadFromUrl(
   settings: SendSettings,
   endpoints: Endpoints,
   source: string | URL,
-  { filename, contentType, expiresAt, labels, sha256, onProgress, idempotencyKey, signal }: UrlUploadOptions,
+  options: UrlUploadOptions,
 ): Promise<Media> {
+  const { filename, contentType, expiresAt, labels, focus, sha256, onProgress, idempotencyKey, signal } =
+    options
   const request = {
-    ...{ url: httpUrl(source, 'the URL of the file').href, filename, labels, sha256 },
+    ...{ url: httpUrl(source, 'the URL of the file').href, filename, labels, focus, sha256 },
     content_type: contentType,
     expires_at: expiresAt?.toISOString(),
   }

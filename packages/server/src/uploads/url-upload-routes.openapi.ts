@@ -3,7 +3,7 @@ import { maxLabelValue } from '../core/item-labels.ts'
 import { jsonBodyProblems } from '../http/bodies.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { sampleItem } from '../http/openapi/samples.ts'
-import { closedObject, MediaObject, nullable } from '../http/openapi/schemas.ts'
+import { closedObject, Focus, MediaObject, nullable } from '../http/openapi/schemas.ts'
 import { maxSourceUrl, sourceUrlRule } from './url-source.ts'
 
 const UrlUploadBody = closedObject('UrlUpload', 'A file on another server. Null is the same as no member.', {
@@ -25,6 +25,7 @@ const UrlUploadBody = closedObject('UrlUpload', 'A file on another server. Null 
       description: 'The labels of the item.',
     }),
   ),
+  focus: Type.Optional(nullable(Focus)),
   expires_at: Type.Optional(
     nullable(Type.String({ format: 'date-time', description: 'When the item expires.' })),
   ),

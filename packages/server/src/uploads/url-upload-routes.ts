@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import { Fault, type ParameterFault } from '../core/faults.ts'
+import { focusRule, parseFocus } from '../core/focus.ts'
 import { type Labels, labelRule, parseLabels } from '../core/item-labels.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { parseExpiry } from '../core/times.ts'
@@ -34,7 +35,7 @@ export function urlUploadRoutes(http: HttpContext, urlUploads: UrlUploads): read
   ]
 }
 
-const members = ['url', 'filename', 'content_type', 'labels', 'expires_at', 'sha256'] as const
+const members = ['url', 'filename', 'content_type', 'labels', 'focus', 'expires_at', 'sha256'] as const
 
 const eventType = 'text/event-stream'
 
@@ -149,6 +150,7 @@ function readUpload(body: JsonObject, caller: Caller, { request }: Exchange): Ur
     filename = null,
     content_type: type = null,
     labels = null,
+    focus = null,
     expires_at = null,
     sha256 = null,
   } = body
@@ -162,6 +164,14 @@ function readUpload(body: JsonObject, caller: Caller, { request }: Exchange): Ur
     faults.push({ parameter: 'content_type', detail: 'A media type such as image/png, or null.' })
   const labelled = readLabels(labels)
   if (labelled === undefined) faults.push({ parameter: 'labels', detail: `An object with ${labelRule}.` })
+  const focused = focus === null ? null : parseFocus(focus)
+  if (focused === undefined)
+    faults.push({
+      parameter: 'focus',
+      detail: `Null, or an object with ${focusRule}.`,
+      minimum: 0,
+      maximum: 1,
+    })
   const now = Date.now()
   const expiry = readExpiry(expires_at, key === null ? now : 0)
   if (expiry === undefined)
@@ -178,12 +188,13 @@ function readUpload(body: JsonObject, caller: Caller, { request }: Exchange): Ur
     name === undefined ||
     declaredType === undefined ||
     labelled === undefined ||
+    focused === undefined ||
     expiry === undefined ||
     digest === undefined
   )
     throw malformed(faults)
   return {
-    ...{ url: parsed, filename: name, declaredType, labels: labelled, sha256: digest, key },
+    ...{ url: parsed, filename: name, declaredType, labels: labelled, focus: focused, sha256: digest, key },
     expiresAt:
       expiry === null ? defaultExpiry(caller.itemDays, now) : statedExpiry(expiry, caller.limits, now),
   }

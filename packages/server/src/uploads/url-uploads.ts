@@ -18,6 +18,8 @@ export interface UrlUpload {
   readonly filename: string | null
   readonly declaredType: string | null
   readonly labels: Labels | null
+  /** As core/focus.ts stores it. */
+  readonly focus: number | null
   /** Milliseconds since 1970; null for never. */
   readonly expiresAt: number | null
   /** Of the bytes, 32 bytes; null if it is not checked. */
@@ -95,7 +97,7 @@ export class UrlUploads {
 
   async #fetch(
     caller: UrlCaller,
-    { url, filename, declaredType, labels, expiresAt, sha256, key }: UrlUpload,
+    { url, filename, declaredType, labels, focus, expiresAt, sha256, key }: UrlUpload,
     { signal, onProgress, fingerprint }: Watching & { readonly fingerprint: Uint8Array },
   ): Promise<Stored> {
     const { guard, storeItems, maxFileSize } = this.#parts
@@ -109,7 +111,7 @@ export class UrlUploads {
       const sent = {
         filename: filename ?? source.filename,
         declaredType: declaredType ?? source.contentType,
-        labels,
+        ...{ labels, focus },
       }
       return await storeItems(caller, [[{ sent, body: watched(source, sha256, onProgress) }]], {
         ...{ by: caller.actor, key, fingerprint, expiresAt },
@@ -176,7 +178,7 @@ async function* watched(
 }
 
 /** Equal for requests that ask for the same (docs/interface.md FU6). */
-const fingerprintOf = ({ url, filename, declaredType, labels, sha256 }: UrlUpload): Uint8Array =>
+const fingerprintOf = ({ url, filename, declaredType, labels, focus, sha256 }: UrlUpload): Uint8Array =>
   createHash('sha256')
     .update(
       JSON.stringify([
@@ -185,6 +187,7 @@ const fingerprintOf = ({ url, filename, declaredType, labels, sha256 }: UrlUploa
         filename,
         declaredType,
         labels,
+        focus,
         sha256 && Buffer.from(sha256).toString('hex'),
       ]),
     )

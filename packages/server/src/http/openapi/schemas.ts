@@ -71,7 +71,7 @@ export const Page = closedObject(
 export const WrappedPage = closedObject('WrappedPage', 'A page inside `data`.', { data: Page })
 
 const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description })
-const Focus = closedObject(
+export const Focus = closedObject(
   'Focus',
   'The point of the picture that sizes keep that cut, as the picture is displayed; null for none (M11).',
   { x: share('Of the width, from the left.'), y: share('Of the height, from the top.') },
