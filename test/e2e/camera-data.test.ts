@@ -179,7 +179,7 @@ test('G28 the link of a picture with a location is copied after a question, othe
   for (const name of ['pier.jpg', 'notes.txt'])
     await page.getByLabel(strings.selection.select(name), { exact: true }).click()
   const download = page.waitForEvent('download')
-  await guest.button(strings.selection.zip).click()
+  await guest.button(strings.selected.zip).click()
   expect((await download).suggestedFilename()).toMatch(/\.zip$/)
   await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
 })

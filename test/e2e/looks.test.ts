@@ -64,7 +64,7 @@ describe('WCAG 2.2 AA', () => {
     for (const name of ['harbour.jpg', 'tone.wav'])
       await page.getByLabel(strings.selection.select(name), { exact: true }).click()
     await expectAccessible(guest, 'selecting')
-    await guest.button(strings.selection.delete).click()
+    await guest.button(strings.selected.delete).click()
     await page.getByRole('dialog').waitFor()
     await expectAccessible(guest, 'deleting')
     await page.keyboard.press('Escape')

@@ -110,7 +110,7 @@ test('G23 files of a private bucket are downloaded as one archive', async () => 
   await guest.page.keyboard.press('Control+A')
   const [download] = await Promise.all([
     guest.page.waitForEvent('download'),
-    guest.button(strings.selection.zip).click(),
+    guest.button(strings.selected.zip).click(),
   ])
   expect((await readFile(await download.path())).toString('latin1')).toContain('Notes of the harbour.')
 })
@@ -140,7 +140,7 @@ test('G24 links that expire are offered first, in the viewer and for a selection
     expect(Math.round(left / 3_600)).toBe(24)
   })
   await page.keyboard.press('Control+A')
-  await guest.button(strings.selection.copy).click()
+  await guest.button(strings.selected.copy).click()
   await guest.button(strings.link.validFor(strings.link.lifetime(1))).click()
   await until('the links', async () => (await copied(guest)).split('\n').length === 4)
   for (const link of (await copied(guest)).split('\n')) expect((await fetch(link)).status).toBe(200)

@@ -53,7 +53,7 @@ test('a range includes items that are not loaded; Ctrl+A selects the whole bucke
   await page.keyboard.press('Control+A')
   await counted(guest, 1600)
   const before = guest.requests.length
-  await guest.button(strings.selection.delete).click()
+  await guest.button(strings.selected.delete).click()
   await guest.button(strings.deletion.confirm(1600)).click()
   await page.getByText(strings.deleted.done(1600)).first().waitFor()
   expect(guest.requests.slice(before).filter((url) => url.endsWith('/api/media'))).toHaveLength(4)
@@ -71,8 +71,8 @@ test('links are copied as Markdown and HTML; files are downloaded as one ZIP arc
     ['markdown', /^\[one\.txt\]\(.*\)\n\[three\.txt\]\(.*\)$/],
     ['html', /^<a href=".*">one\.txt<\/a>\n<a href=".*">three\.txt<\/a>$/],
   ] as const) {
-    await guest.button(strings.selection.copyAs).click()
-    await guest.button(strings.selection.form[form]).click()
+    await guest.button(strings.selected.copyAs).click()
+    await guest.button(strings.selected.form[form]).click()
     await until(form, async () => line.test(`${await page.evaluate('navigator.clipboard.readText()')}`))
   }
 
@@ -80,7 +80,7 @@ test('links are copied as Markdown and HTML; files are downloaded as one ZIP arc
   await counted(guest, 4)
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    guest.button(strings.selection.zip).click(),
+    guest.button(strings.selected.zip).click(),
   ])
   expect(download.suggestedFilename()).toBe(`${server.bucket}.zip`)
   // The archive stores files without compression.
@@ -121,7 +121,7 @@ test('a long press selects a file without opening it, wherever the finger is; th
       await tools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
       await tiles.nth(1).locator('a').tap()
       await counted(guest, 2)
-      await guest.button(strings.selection.clear).tap()
+      await guest.button(strings.selected.clear).tap()
       await until('nothing is selected', async () => (await page.locator('.tile.selected').count()) === 0)
     }
   }
@@ -157,7 +157,7 @@ test('G35 the page below an open dialog does not scroll by keys or the wheel', a
   const { guest, page, tiles } = await opened(token)
   await using _ = guest
   await tiles.first().getByRole('checkbox').check()
-  await guest.button(strings.selection.delete).click()
+  await guest.button(strings.selected.delete).click()
   await page.getByRole('dialog').waitFor()
   for (const key of ['End', 'PageDown', 'ArrowDown']) await page.keyboard.press(key)
   await page.mouse.wheel(0, 500)

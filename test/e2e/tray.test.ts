@@ -128,7 +128,7 @@ test('G13 on screens of any width, the list, a notice and the selection bar cove
     })()`
   for (const width of [375, 720, 1024, 1280, 1440]) {
     await page.setViewportSize({ width, height: 800 })
-    await guest.button(strings.selection.copy).click()
+    await guest.button(strings.selected.copy).click()
     await page.locator('.dock .notice').first().waitFor()
     const message = `${width} pixels`
     await expect.poll(() => page.evaluate(overlaps), { message }).toEqual({ parts: 4, faults: [] })

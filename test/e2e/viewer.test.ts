@@ -191,7 +191,7 @@ describe('copying a link', () => {
     await guest.signIn(server.token)
     for (const name of ['notes.txt', 'tone.wav'])
       await guest.page.getByLabel(strings.selection.select(name), { exact: true }).check()
-    await guest.button(strings.selection.copy).click()
+    await guest.button(strings.selected.copy).click()
     await guest.page.getByText(strings.link.copied(2)).first().waitFor()
     await expectPasted(guest, `${item('notes.txt').url}\n${item('tone.wav').url}`)
   })
@@ -240,7 +240,7 @@ describe('deleting', () => {
     const confirm = async (count: number) => {
       await page
         .getByRole('region', { name: strings.selection.label })
-        .getByRole('button', { name: strings.selection.delete })
+        .getByRole('button', { name: strings.selected.delete })
         .click()
       await page
         .getByRole('dialog')

@@ -41,7 +41,7 @@ export interface Where {
 }
 
 // Most tests read some of these.
-await loadTexts('deletion', 'slides', 'uploads')
+await loadTexts('deletion', 'selected', 'slides', 'uploads')
 
 /** Console messages that tests expect: failed requests, and a header that needs TLS. */
 const expected = /^(Failed to load resource|The Cross-Origin-Opener-Policy header has been ignored)/

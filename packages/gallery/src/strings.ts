@@ -63,6 +63,11 @@ const parts = {
     de: async () => (await import('./strings/links/de.ts')).links,
     es: async () => (await import('./strings/links/es.ts')).links,
   }),
+  selected: createPart({
+    en: async () => (await import('./strings/selected/en.ts')).selected,
+    de: async () => (await import('./strings/selected/de.ts')).selected,
+    es: async () => (await import('./strings/selected/es.ts')).selected,
+  }),
   slides: createPart({
     en: async () => (await import('./strings/slides/en.ts')).slides,
     de: async () => (await import('./strings/slides/de.ts')).slides,
@@ -107,6 +112,9 @@ const sections = {
   },
   get links() {
     return parts.links.texts
+  },
+  get selected() {
+    return parts.selected.texts
   },
   get slides() {
     return parts.slides.texts

@@ -18,6 +18,9 @@ import { links as linksDe } from '../src/strings/links/de.ts'
 import { links as linksEn } from '../src/strings/links/en.ts'
 import { links as linksEs } from '../src/strings/links/es.ts'
 import { formatCount } from '../src/strings/locale.ts'
+import { selected as selectedDe } from '../src/strings/selected/de.ts'
+import { selected as selectedEn } from '../src/strings/selected/en.ts'
+import { selected as selectedEs } from '../src/strings/selected/es.ts'
 import { slides as slidesDe } from '../src/strings/slides/de.ts'
 import { slides as slidesEn } from '../src/strings/slides/en.ts'
 import { slides as slidesEs } from '../src/strings/slides/es.ts'
@@ -51,6 +54,7 @@ test.each([
   ['details', detailsEn, detailsDe, detailsEs],
   ['labels', labelsEn, labelsDe, labelsEs],
   ['upload links', linksEn, linksDe, linksEs],
+  ['selected files', selectedEn, selectedDe, selectedEs],
   ['slides', slidesEn, slidesDe, slidesEs],
   ['tokens', tokensEn, tokensDe, tokensEs],
   ['the trash', trashEn, trashDe, trashEs],

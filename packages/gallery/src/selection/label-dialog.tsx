@@ -21,13 +21,13 @@ export function LabelDialog({ ids, onDone }: { ids: readonly string[]; onDone: (
     const labels = labelsOf(fields)
     if (isMistake(labels)) return
     await edits.label(ids, labels)
-    notices.show(strings.selection.labelled(ids.length))
+    notices.show(strings.selected.labelled(ids.length))
     void timeline.refresh()
     onDone()
   }
   return (
     <ActionDialog
-      title={strings.selection.labelTitle(ids.length)}
+      title={strings.selected.labelTitle(ids.length)}
       label={strings.details.save}
       onClose={onDone}
       check={(fields) => (isComplete(fields) ? null : '')}

@@ -78,10 +78,10 @@ export function createSharing(parts: Dependencies): Sharing {
       try {
         const { saveAsZip } = await import('./download-zip.ts')
         const media = await parts.selectMany.describe(ids)
-        notices.show(strings.selection.zipStarted(ids.length))
+        notices.show(strings.selected.zipStarted(ids.length))
         await saveAsZip(media, filename, parts.files, parts.closing)
       } catch {
-        if (!parts.closing.aborted) fail(strings.selection.zipFailed)
+        if (!parts.closing.aborted) fail(strings.selected.zipFailed)
       }
     },
   }

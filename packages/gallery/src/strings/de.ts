@@ -202,22 +202,6 @@ export const de: Texts = {
     label: 'Ausgewählte Dateien',
     select: (name: string) => `${name} auswählen`,
     count: (count: number) => `${formatCount(count)} ausgewählt`,
-    copy: 'Links kopieren',
-    delete: 'Löschen',
-    clear: 'Auswahl aufheben',
-    all: 'Alle auswählen',
-    selecting: 'Auswahl läuft…',
-    copyAs: 'Links kopieren als…',
-    form: { plain: 'Einfache Links', markdown: 'Markdown', html: 'HTML' },
-    zip: 'Als ZIP herunterladen',
-    addLabel: 'Label setzen',
-    labelTitle: (count: number) =>
-      count === 1 ? 'Label dieser Datei setzen' : `Label setzen: ${files(count)}`,
-    labelled: (count: number) => `Label gesetzt: ${files(count)}.`,
-    zipStarted: (count: number) =>
-      `${files(count)} werden gepackt. Der Download beginnt, wenn das Archiv vollständig ist.`,
-    zipFailed:
-      'Das Archiv konnte nicht erstellt werden, weil eine Datei nicht geladen werden konnte. Versuche es erneut.',
   },
 
   deleted,
