@@ -3,7 +3,8 @@ import type { Media } from '@mediabucket/client'
 /** The base URL of the server for this page: the directory that the page was loaded from, not the configured base URL. */
 export const serviceUrl = (): URL => new URL('.', document.baseURI)
 
-export type Variant = 'thumb' | 'medium'
+/** The name of a size. Every service has `thumb` and `medium`. */
+export type Variant = string
 
 /** What the URLs of an item's bytes depend on. */
 export type Addressed = Pick<Media, 'id' | 'url' | 'variants'>

@@ -14,7 +14,7 @@ interface CarouselProps {
 
 /** Shows one item and swipes to the others. Loads PhotoSwipe with the first item. */
 export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
-  const { mediaCache, placeholders, router, loadPhotoSwipe, files, sharing } = useGallery()
+  const { mediaCache, placeholders, router, loadPhotoSwipe, files, sharing, usage } = useGallery()
   const container = useRef<HTMLDivElement>(null)
   const view = useRef<SlideView | null>(null)
   const [state, setState] = useState<'loading' | 'shown' | 'failed'>('loading')
@@ -41,6 +41,7 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
         start,
         files: { ...files, save: sharing.saveFile },
         placeholders,
+        sizes: usage.bucket.peek()?.variants ?? [],
         onMove(index) {
           const item = ids[index]
           if (item && item !== currentId.current) router.show(item)

@@ -2,12 +2,13 @@ import type { Media } from '@mediabucket/client'
 import PhotoSwipe, { type SlideData } from 'photoswipe'
 import 'photoswipe/style.css'
 import { render } from 'preact'
+import { restoreFocus } from '../components/modal.tsx'
 import { kindOf } from '../format.ts'
 import type { FileAccess } from '../service/file-access.ts'
 import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
-import { isPartlyShown, pictureSlide } from './picture-slide.ts'
+import { isPartlyShown, type Motion, pictureSlide, standsStill } from './picture-slide.ts'
 import { FileSlide, fillPlaceholder, PictureErrorCard } from './slides.tsx'
 
 export interface SlideViewOptions {
@@ -17,6 +18,8 @@ export interface SlideViewOptions {
   readonly start: number
   readonly files: FileAccess
   readonly placeholders: Placeholders
+  /** Those of the bucket, such as `card=640x360:cover`. */
+  readonly sizes: readonly string[]
   readonly onMove: (index: number) => void
   readonly onPastEnd: (forward: boolean) => void
   /** Called with the id of a damaged picture of which the browser draws only a part. */
@@ -36,7 +39,16 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   const media = [...options.media]
   let closing = false
   const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
-  const slides = media.map(slideOf)
+  const movingSizes = options.sizes.flatMap((size) =>
+    /:animated(?::|$)/.test(size) ? [/^[^=:]*/.exec(size)?.[0] ?? ''] : [],
+  )
+  /** The slides whose animation a person has started. */
+  const played = new Set<number>()
+  const motionOf = (index: number): Motion => ({
+    isReduced: reducedMotion && !played.has(index),
+    sizes: movingSizes,
+  })
+  const slides = media.map((item, index) => slideOf(item, motionOf(index)))
   const pswp = new PhotoSwipe({
     dataSource: slides,
     index: start,
@@ -84,8 +96,17 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     pswp.contentLoader.removeByIndex(content.index)
     content.destroy()
   })
-  pswp.on('contentActivate', ({ content }) => setActive(content.element, true))
-  pswp.on('contentDeactivate', ({ content }) => setActive(content.element, false))
+  pswp.on('contentActivate', ({ content }) => {
+    setActive(content.element, true)
+    const item = media[content.index]
+    const holder = content.slide?.holderElement
+    if (item && holder && standsStill(item, motionOf(content.index)))
+      holder.append(playButton(() => play(item, content.index)))
+  })
+  pswp.on('contentDeactivate', ({ content }) => {
+    setActive(content.element, false)
+    content.slide?.holderElement?.querySelector('.slide-play')?.remove()
+  })
   pswp.on('contentAppend', ({ content }) => {
     setActive(content.element, content.slide?.isActive ?? false)
     const item = media[content.index]
@@ -116,9 +137,15 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     const renewed = await files.renew(item.id)
     if (closing || renewed === null || renewed.url === item.url) return false
     media[index] = renewed
-    slides[index] = slideOf(renewed)
+    slides[index] = slideOf(renewed, motionOf(index))
     pswp.refreshSlideContent(index)
     return true
+  }
+
+  function play(item: Media, index: number): void {
+    played.add(index)
+    slides[index] = slideOf(item, motionOf(index))
+    pswp.refreshSlideContent(index)
   }
 
   function showOriginal(index: number): void {
@@ -183,10 +210,31 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   }
 }
 
-function slideOf(item: Media | null): SlideData {
+function slideOf(item: Media | null, motion: Motion): SlideData {
   if (item === null) return { type: 'nothing' }
   if (kindOf(item.content_type) !== 'picture') return { type: 'file' }
-  return { ...pictureSlide(item, item.alt_text ?? item.filename ?? strings.unnamed) }
+  return { ...pictureSlide(item, item.alt_text ?? item.filename ?? strings.unnamed, motion) }
+}
+
+/** On a slide whose animation stands still. */
+function playButton(onPlay: () => void): HTMLElement {
+  const place = document.createElement('div')
+  place.className = 'slide-play'
+  const button = Object.assign(document.createElement('button'), {
+    type: 'button',
+    className: 'button',
+    textContent: strings.slides.play,
+    onclick() {
+      // PhotoSwipe keeps the holder of the slide.
+      place.remove()
+      restoreFocus()
+      onPlay()
+    },
+  })
+  place.append(button)
+  for (const name of ['pointerdown', 'click'] as const)
+    place.addEventListener(name, (event) => event.stopPropagation())
+  return place
 }
 
 function stopLoading(image: HTMLImageElement): void {

@@ -20,20 +20,51 @@ const mediumEdge = 1600
 /** The size of a picture without a recorded size, until it is loaded. Pixels. */
 const defaultSize = { width: 1200, height: 900 }
 
-/** Small screens load the medium variant of a large picture; zooming in loads the original. */
-export function pictureSlide(media: Media, alt: string): PictureSlide {
+/** How pictures that may be animated are shown. */
+export interface Motion {
+  /** Whether animations stand still. */
+  readonly isReduced: boolean
+  /** The sizes of the bucket that keep movement, by their names. */
+  readonly sizes: readonly string[]
+}
+
+/** Whether a picture is shown as its first frame until a person plays it. Pictures of the other types that may be animated rarely are. */
+export const standsStill = ({ content_type, variants }: Media, { isReduced }: Motion): boolean =>
+  isReduced && content_type === 'image/gif' && variants !== null
+
+/** Small screens load the medium variant of a large picture, or a size that keeps its movement; zooming in loads the original. */
+export function pictureSlide(media: Media, alt: string, motion: Motion): PictureSlide {
   const { width, height } =
     media.width && media.height ? { width: media.width, height: media.height } : defaultSize
   const original = bytesUrl(media)
   const medium = bytesUrl(media, 'medium')
   const slide = { width, height, alt }
-  if (!shownByBrowsers.test(media.content_type)) return { ...slide, src: medium }
+  if (!shownByBrowsers.test(media.content_type) || standsStill(media, motion))
+    return { ...slide, src: medium }
+  const moving = mayBeAnimated.test(media.content_type) ? movingSize(media, motion) : null
+  if (moving !== null)
+    return {
+      ...slide,
+      src: original,
+      srcset: `${bytesUrl(media, moving.name)} ${moving.width}w, ${original} ${width}w`,
+    }
   const longest = Math.max(width, height)
   if (media.width === null || longest <= mediumEdge || mayBeAnimated.test(media.content_type)) {
     return { ...slide, src: original }
   }
   const mediumWidth = Math.round((width * mediumEdge) / longest)
   return { ...slide, src: original, srcset: `${medium} ${mediumWidth}w, ${original} ${width}w` }
+}
+
+/** The widest size that keeps the movement of a picture and its proportions, if the picture is wider. */
+function movingSize({ width, height, variant_sizes }: Media, { sizes }: Motion) {
+  if (!width || !height) return null
+  const found = sizes.flatMap((name) => {
+    const size = variant_sizes?.[name]
+    const isWhole = size && Math.abs((size.width * height) / (size.height * width) - 1) < 0.02
+    return isWhole && size.width < width ? [{ name, width: size.width }] : []
+  })
+  return found.toSorted((one, other) => other.width - one.width)[0] ?? null
 }
 
 /**

@@ -12,6 +12,7 @@ export const slides: typeof english = {
   noText: 'Dieser Text konnte nicht geladen werden. Versuche es später erneut oder lade die Datei herunter.',
   encoding: 'Zeichenkodierung',
   automatic: 'Automatisch',
+  play: 'Animation abspielen',
   emptyText: 'Diese Datei ist leer.',
   textPreview: (shown: string, size: string) =>
     `Die ersten ${shown} von ${size}. Lade die Datei herunter, um alles zu lesen.`,

@@ -10,6 +10,7 @@ export const slides = {
   noText: 'This text could not be loaded. Try again later or download the file.',
   encoding: 'Encoding',
   automatic: 'Automatic',
+  play: 'Play the animation',
   emptyText: 'This file is empty.',
   textPreview: (shown: string, size: string) =>
     `Showing the first ${shown} of ${size}. Download the file to read all of it.`,

@@ -12,6 +12,7 @@ export const slides: typeof english = {
   noText: 'No se pudo cargar este texto. Inténtalo más tarde o descarga el archivo.',
   encoding: 'Codificación',
   automatic: 'Automática',
+  play: 'Reproducir la animación',
   emptyText: 'Este archivo está vacío.',
   textPreview: (shown: string, size: string) =>
     `Los primeros ${shown} de ${size}. Descarga el archivo para leerlo entero.`,
