@@ -88,6 +88,18 @@ test('MU8 an upload that was never created is unknown, whatever its parts are', 
   expect(await errorCode(response)).toBe('404 NoSuchUpload')
 })
 
+test('SP9 a checksum whose algorithm an SDK names is that of the document', async () => {
+  const { UploadId, Parts } = await uploadParts('sdk', [Buffer.from('A')], undefined)
+  const body = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${Parts[0]?.ETag}</ETag></Part></CompleteMultipartUpload>`
+  const complete = (checksum: string) =>
+    sendSigned(pair, url(`${Bucket}/sdk?uploadId=${UploadId}`), {
+      ...{ method: 'POST', body },
+      headers: { 'x-amz-sdk-checksum-algorithm': 'SHA256', 'x-amz-checksum-sha256': checksum },
+    })
+  expect(await errorCode(await complete(sha256(Buffer.from('A'))))).toBe('400 BadDigest')
+  expect((await complete(sha256(Buffer.from(body)))).status).toBe(200)
+})
+
 test('MU8 of a part that is named twice, the last one counts', async () => {
   const { Parts, complete } = await uploadParts('twice', [Buffer.from('A')], undefined)
   const other = `"${createHash('md5').update('B').digest('hex')}"`

@@ -170,10 +170,14 @@ function readPart(element: XmlElement) {
   return { number: Number(number), etag, ...(checksum && { checksum: checksum.value }) }
 }
 
+/** SDKs name the algorithm in this header where the checksum is that of the document; otherwise it is that of the object. */
+const hasOwnChecksum = (request: S3Request): boolean =>
+  request.header('x-amz-sdk-checksum-algorithm') !== undefined
+
 /** What the client expects of the object. Throws S3Error `InvalidRequest`. */
 function readExpected(request: S3Request) {
   const [checksum, ...others] = checksumAlgorithms.flatMap((algorithm) => {
-    const value = request.header(checksumHeader(algorithm))
+    const value = hasOwnChecksum(request) ? undefined : request.header(checksumHeader(algorithm))
     return value === undefined ? [] : [{ algorithm, value }]
   })
   if (others.length > 0) throw new S3Error('InvalidRequest', 'A request has one checksum at most.')
@@ -192,8 +196,9 @@ async function complete(context: S3Context, call: ObjectCall): Promise<S3Reply |
   const { request, caller, key, bucket } = call
   const conditions = readConditions(request)
   const expected = readExpected(request)
-  // The checksum of the request is that of the object.
-  const document = await readDocument(context, call, 'CompleteMultipartUpload', { isChecked: false })
+  const document = await readDocument(context, call, 'CompleteMultipartUpload', {
+    isChecked: hasOwnChecksum(request),
+  })
   const parts = childrenOf(document, 'Part').map(readPart)
   if (parts.length === 0 || parts.length > 10_000)
     throw new S3Error('MalformedXML', 'An upload has 1 to 10,000 parts.')
