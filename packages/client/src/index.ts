@@ -46,7 +46,14 @@ export type {
   Variants,
 } from './media.ts'
 export type { CrawlOptions, Page, PageLink, TaggedPage } from './page.ts'
-export { type Picture, type PictureMedia, pictureOf, sourcesOf, withWidth } from './pictures.ts'
+export {
+  type Picture,
+  type PictureMedia,
+  type PictureOptions,
+  pictureOf,
+  sourcesOf,
+  withWidth,
+} from './pictures.ts'
 export { localStorageResume, type ResumeStore } from './resume-store.ts'
 export type { RetryOptions } from './retry.ts'
 export { createServiceClient, type ServiceClient } from './service.ts'

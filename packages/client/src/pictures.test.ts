@@ -30,6 +30,10 @@ test('V1 srcset has the sizes that show the whole picture, each width once, and 
     placeholder: null,
     objectPosition: null,
   })
+  expect(pictureOf(media, { variants: ['thumb'] })).toMatchObject({
+    src: `${url}?variant=thumb`,
+    srcset: null,
+  })
   const [size, small] = [
     { width: 60, height: 40 },
     { ...media, width: 60, height: 40 },

@@ -18,11 +18,17 @@ export type PictureMedia = Pick<
   | 'height'
   | 'alt_text'
   | 'thumbhash'
+  | 'focus'
   | 'variants'
   | 'variant_sizes'
-> & {
-  /** The point that stays visible when the picture is cut, both from 0 to 1. */
-  readonly focus?: { readonly x: number; readonly y: number } | null | undefined
+>
+
+export interface PictureOptions {
+  /**
+   * The names of the sizes from which the browser chooses. Default: all that show the whole picture; choose if some have a format of their own
+   * or are animated.
+   */
+  readonly variants?: readonly string[] | undefined
 }
 
 /** The attributes of an `<img>`, and the values of its style. */
@@ -45,8 +51,8 @@ export interface Picture {
 const shownTypes = new Set(['image/svg+xml', 'image/x-icon', 'image/vnd.microsoft.icon'])
 
 /** Describes how a page shows an item: in all sizes that show it whole. Null if the item has no picture. */
-export function pictureOf(media: PictureMedia): Picture | null {
-  const sizes = wholeSizes(media)
+export function pictureOf(media: PictureMedia, { variants }: PictureOptions = {}): Picture | null {
+  const sizes = wholeSizes(media, variants)
   const widest = sizes.at(-1)
   // The dimensions of some pictures are unknown until the first variant is rendered.
   const src = widest?.url ?? media.variants?.medium ?? (shownTypes.has(media.content_type) ? media.url : null)
@@ -64,13 +70,14 @@ export function pictureOf(media: PictureMedia): Picture | null {
 }
 
 /** The variants that show the whole picture (`contain`), one of each width, the narrowest first. */
-function wholeSizes({ width, height, variants, variant_sizes }: PictureMedia) {
+function wholeSizes({ width, height, variants, variant_sizes }: PictureMedia, names?: readonly string[]) {
   if (!width || !height || !variants || !variant_sizes) return []
   const sizes = Object.entries(variant_sizes).flatMap(([name, size]) => {
     const url = variants[name]
     const [exactWidth, exactHeight] = [(size.height * width) / height, (size.width * height) / width]
     const isWhole = Math.abs(exactWidth - size.width) <= 1 || Math.abs(exactHeight - size.height) <= 1
-    return url !== undefined && isWhole ? [{ url, width: size.width }] : []
+    const isChosen = url !== undefined && (names?.includes(name) ?? isWhole)
+    return isChosen ? [{ url, width: size.width }] : []
   })
   const byWidth = new Map(sizes.map((size) => [size.width, size]))
   return [...byWidth.values()].sort((a, b) => a.width - b.width)

@@ -12,6 +12,8 @@ type ImageProps = Omit<ComponentPropsWithoutRef<'img'>, 'src' | 'srcSet'>
 interface OfMedia {
   /** The media object of an item. In a private bucket it needs signed URLs: `urls: 'signed'` of `useItems` and `describe`. */
   readonly media: PictureMedia
+  /** The names of the sizes from which the browser chooses. Default: all that show the whole picture. */
+  readonly variants?: readonly string[] | undefined
   readonly src?: undefined
   readonly widths?: undefined
   /** What is shown of an item that has no picture. Default: nothing. */
@@ -20,6 +22,7 @@ interface OfMedia {
 
 interface OfUrl {
   readonly media?: undefined
+  readonly variants?: undefined
   /** The URL of an item, in a private bucket a link with `variant: '*'`. */
   readonly src: string
   /** Widths of the service, for `srcset`. Pixels. */
@@ -31,9 +34,16 @@ interface OfUrl {
 export type PictureProps = ImageProps & (OfMedia | OfUrl)
 
 /** An `<img>` whose size the browser chooses, with a placeholder until it is loaded. `sizes` states how wide the page shows it. */
-export function Picture({ media, src, widths, fallback = null, ...props }: PictureProps): ReactNode {
+export function Picture({
+  media,
+  variants,
+  src,
+  widths,
+  fallback = null,
+  ...props
+}: PictureProps): ReactNode {
   const [loadedSrc, setLoadedSrc] = useState<string | null>(null)
-  const picture = media === undefined ? null : pictureOf(media)
+  const picture = media === undefined ? null : pictureOf(media, { variants })
   const sources = src === undefined ? { src: picture?.src, srcset: picture?.srcset } : sourcesOf(src, widths)
   const shownSrc = sources.src
   // Before the page is hydrated, the picture may have been loaded without an event.

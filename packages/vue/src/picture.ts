@@ -11,6 +11,8 @@ export const Picture = defineComponent({
   props: {
     /** The media object of an item. In a private bucket it needs signed URLs: `urls: 'signed'` of `useItems` and `describe`. */
     media: { type: Object as PropType<PictureMedia> },
+    /** The names of the sizes from which the browser chooses. Default: all that show the whole picture. */
+    variants: { type: Array as PropType<readonly string[]> },
     /** Instead: the URL of an item, in a private bucket a link with `variant: '*'`. */
     src: { type: String },
     /** With `src`: widths of the service, for `srcset`. Pixels. */
@@ -21,7 +23,9 @@ export const Picture = defineComponent({
   setup(props, { attrs, slots }) {
     const image = ref<HTMLImageElement | null>(null)
     const loadedSrc = ref<string | null>(null)
-    const picture = computed(() => (props.media === undefined ? null : pictureOf(props.media)))
+    const picture = computed(() =>
+      props.media === undefined ? null : pictureOf(props.media, { variants: props.variants }),
+    )
     const sources = computed(() =>
       props.src === undefined ? picture.value : sourcesOf(props.src, props.widths),
     )
