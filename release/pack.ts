@@ -35,20 +35,7 @@ export const runIn =
  * packages and changes their manifests for a moment.
  */
 export async function packAll(directory: string): Promise<Tarballs> {
-  const copy = (path: string) =>
-    cp(join(root, path), join(directory, 'repo', path), {
-      recursive: true,
-      filter: (source) => !['node_modules', 'dist'].includes(basename(source)),
-    })
-  await Promise.all(['packages', 'tsconfig.json', 'docs', 'CHANGELOG.md'].map(copy))
-  await symlink(join(root, 'node_modules'), join(directory, 'repo/node_modules'))
-  const pack = async (name: string) => {
-    const { stdout } = await runIn(join(directory, 'repo/packages', name))(
-      ...(['npm', 'pack', '--pack-destination', directory] as const),
-    )
-    // The last line is the name, after the output of the build.
-    return join(directory, stdout.trim().split('\n').at(-1) ?? '')
-  }
+  const pack = await preparePacking(directory)
   const [client, stripMetadata, gallery, server, react, vue] = await Promise.all([
     pack('client'),
     pack('strip-metadata'),
@@ -58,4 +45,28 @@ export async function packAll(directory: string): Promise<Tarballs> {
     pack('vue'),
   ])
   return { server, client, stripMetadata, gallery, react, vue }
+}
+
+/** Packs only the packages for apps. */
+export async function packApps(directory: string): Promise<void> {
+  const pack = await preparePacking(directory)
+  await Promise.all(['client', 'react'].map(pack))
+}
+
+/** Copies the packages into `directory`. Returns a function that packs one of them. */
+async function preparePacking(directory: string): Promise<(name: string) => Promise<string>> {
+  const copy = (path: string) =>
+    cp(join(root, path), join(directory, 'repo', path), {
+      recursive: true,
+      filter: (source) => !['node_modules', 'dist'].includes(basename(source)),
+    })
+  await Promise.all(['packages', 'tsconfig.json', 'docs', 'CHANGELOG.md'].map(copy))
+  await symlink(join(root, 'node_modules'), join(directory, 'repo/node_modules'))
+  return async (name) => {
+    const { stdout } = await runIn(join(directory, 'repo/packages', name))(
+      ...(['npm', 'pack', '--pack-destination', directory] as const),
+    )
+    // The last line is the name, after the output of the build.
+    return join(directory, stdout.trim().split('\n').at(-1) ?? '')
+  }
 }

@@ -1,9 +1,9 @@
 import { existsSync, globSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { filesBelow, read, root } from './sources.ts'
 
-const documents = globSync(['*.md', '{docs,bench,packages,test}/**/*.md'], {
+const documents = globSync(['*.md', '{docs,bench,examples,packages,test}/**/*.md'], {
   cwd: root,
   exclude: ['**/node_modules'],
 }).sort()
@@ -47,10 +47,13 @@ test('README.md names the features that have a section of their own', () => {
 const isSource = (name: string) =>
   ['', 'packages/server/src'].some((base) => existsSync(join(root, base, name)))
 
+/** The app that a page of docs/start describes, whose files the page names. */
+const exampleOf = (path: string) => `examples/${basename(path, '.md')}`
+
 test('every source file that the documents name exists', () => {
   const missing = documents.flatMap((path) =>
     matches(proseOf(path), /`((?:[\w.-]+\/)+[\w.-]+\.tsx?)`/g)
-      .filter((name) => !isSource(name))
+      .filter((name) => !isSource(name) && !existsSync(join(root, exampleOf(path), name)))
       .map((name) => `${path} names ${name}`),
   )
   expect(missing).toEqual([])

@@ -10,10 +10,12 @@ const stamp = join(directory, 'node_modules/.installed')
 /** Whether the programs that take long to install run too (optionalDependencies of package.json). */
 export const isComplete = process.env['MEDIABUCKET_TEST_CLIENTS'] === 'all'
 
-/** Programs of S3 and their Debian packages, besides those that every run of the tests installs. */
+/** Programs of S3, frameworks and their Debian packages, besides those that every run of the tests installs. */
 const programs: Readonly<Record<string, string>> = {
+  '/usr/share/php/Illuminate/autoload.php': 'php-laravel-framework',
   '/usr/bin/aws': 'awscli',
   '/usr/share/rubygems-integration/all/gems/activestorage-6.1.7.10': 'ruby-activestorage ruby-aws-sdk-s3',
+  puma: 'ruby-railties puma',
   restic: 'restic',
   s3cmd: 's3cmd',
   s3fs: 's3fs',

@@ -14,6 +14,7 @@ const packages: Readonly<Record<string, string>> = {
   'ceph-osd': 'ceph-osd',
   'chromium-headless-shell': 'chromium-headless-shell',
   curl: 'curl',
+  'django-admin': 'python3-django',
   'docker-compose': 'docker-compose',
   faketime: 'faketime',
   exiftool: 'libimage-exiftool-perl',

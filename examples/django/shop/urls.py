@@ -1,0 +1,5 @@
+from django.urls import path
+
+from .views import pictures
+
+urlpatterns = [path("", pictures)]

@@ -1,0 +1,3 @@
+<?php
+
+return ['url' => env('MEDIABUCKET_URL'), 'token' => env('MEDIABUCKET_TOKEN')];

@@ -1,0 +1,3 @@
+export default function loader({ src, width }) {
+  return `${src}${src.includes('?') ? '&' : '?'}w=${width}`
+}
