@@ -1,3 +1,4 @@
+import { extname } from 'node:path'
 import type { OperationDescription } from '../../packages/server/src/http/openapi/description.ts'
 import { serviceRoutes } from '../../packages/server/src/service/routes.ts'
 import { runHere } from './commands.ts'
@@ -71,6 +72,7 @@ export async function fullBucket(server: TestServer, bucket = uniqueName('full')
     'PATCH /api/media/:id': { alt_text: 'kept' },
     'PATCH /api/media': { ids, labels: { album: '1' } },
     'DELETE /api/media': { ids },
+    'POST /api/media/from-url': { url: 'http://10.0.0.1/' },
     'POST /api/media/:id/links': { expires_in: 60 },
     'POST /api/links': { ids, expires_in: 60 },
     'POST /api/trash/restore': { ids },
@@ -102,6 +104,7 @@ export async function fullBucket(server: TestServer, bucket = uniqueName('full')
     }: { authorization: string; upload?: string; named?: string | null },
   ): Promise<Response> => {
     const path = pattern
+      .replace('/:name/:filename', `/${item.id}/a${extname(new URL(item.url).pathname)}`)
       .replace('/buckets/:name', `/buckets/${bucket}`)
       .replace(':id', idOf(pattern, upload))
       .replace(':name', new URL(item.url).pathname.split('/').at(-1) ?? '')

@@ -84,7 +84,10 @@ describe.each(['sqlite', 'postgres'] as const)('A2, A9, R14 with %s', (engine) =
   beforeAll(async () => {
     const restore = engine === 'postgres' ? usePostgres() : () => undefined
     try {
-      server = await startServer({ MEDIABUCKET_ADDRESS_RATE: 'off', MEDIABUCKET_AUTH_FAILURE_RATE: 'off' })
+      server = await startServer({
+        ...{ MEDIABUCKET_ADDRESS_RATE: 'off', MEDIABUCKET_AUTH_FAILURE_RATE: 'off' },
+        MEDIABUCKET_URL_UPLOADS: 'public',
+      })
     } finally {
       restore()
     }

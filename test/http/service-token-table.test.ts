@@ -56,6 +56,7 @@ const routes: Readonly<Record<string, Need>> = {
   'POST /api/media/:id/links': 'media:read',
   'POST /api/links': 'media:read',
   'GET /media/:name': 'media:read',
+  'GET /media/:name/:filename': 'media:read',
   'GET /api/token': 'any token',
   'GET /api/tokens': 'tokens:manage',
   'POST /api/tokens': 'tokens:manage',
@@ -155,7 +156,7 @@ describe.each(['sqlite', 'postgres'] as const)('ST7 with %s', (engine) => {
       server = await startServer({
         ...issuer.settings,
         ...{ MEDIABUCKET_TOKEN_RATE: 'off', MEDIABUCKET_ADDRESS_RATE: 'off' },
-        MEDIABUCKET_AUTH_FAILURE_RATE: 'off',
+        ...{ MEDIABUCKET_AUTH_FAILURE_RATE: 'off', MEDIABUCKET_URL_UPLOADS: 'public' },
       })
     } finally {
       restore()
