@@ -183,6 +183,6 @@ export function openGallery(
 
 async function importPhotoSwipe(connection: Connection): ReturnType<Gallery['loadPhotoSwipe']> {
   await connection.untilReached()
-  const [code] = await Promise.all([import('./viewer/photo-swipe.tsx'), loadTexts('slides')])
-  return code
+  const [{ openPhotoSwipe }] = await Promise.all([import('./viewer/photo-swipe.tsx'), loadTexts('slides')])
+  return { openPhotoSwipe }
 }

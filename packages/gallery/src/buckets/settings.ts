@@ -5,7 +5,7 @@ import { normalSizes, readNames } from './sizes.ts'
 export const metadataChoices = ['keep', 'remove', 'taken'] as const
 type MetadataChoice = (typeof metadataChoices)[number]
 
-export const cropChoices = ['', 'center', 'attention'] as const
+const cropChoices = ['', 'center', 'attention'] as const
 type CropChoice = (typeof cropChoices)[number]
 
 /** The fields of a form with the settings of a bucket. Texts are empty for no limit. */

@@ -11,7 +11,7 @@ import type { Placeholders } from '../tiles/placeholders.ts'
 import { isPartlyShown, type Motion, pictureSlide, standsStill } from './picture-slide.ts'
 import { FileSlide, fillPlaceholder, PictureErrorCard } from './slides.tsx'
 
-export interface SlideViewOptions {
+interface SlideViewOptions {
   readonly container: HTMLElement
   /** In the order of the list; null for items that could not be loaded. */
   readonly media: readonly (Media | null)[]
