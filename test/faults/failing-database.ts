@@ -4,6 +4,8 @@ import { quarters, variantUrl } from '../harness/pictures.ts'
 import { makeToken } from '../harness/token.ts'
 import { upload } from '../harness/upload.ts'
 import { workersOf } from '../harness/workers.ts'
+import { checkScene, openScene, sendEach } from './kill-objects.ts'
+import type { ObjectScene } from './objects/object-clients.ts'
 import { withFailingStatements } from './preload.ts'
 import type { Instance } from './server-instances.ts'
 import { faultOnStage, must, type Stage } from './stage.ts'
@@ -17,7 +19,11 @@ const callsPerRound = 10
 const minFailed = 3
 
 /** Requests that together use every thread of the service. */
-async function useAll({ clients }: Stage, instance: Instance, picture: string): Promise<void> {
+async function useAll(
+  { clients }: Stage,
+  instance: Instance,
+  { picture, scene }: { readonly picture: string; readonly scene: ObjectScene },
+): Promise<void> {
   const { server, authorization } = instance
   for (const way of [clients.raw, clients.form, clients.resumable, clients.remove]) await way(instance)
   const get = async (url: string) => {
@@ -35,6 +41,7 @@ async function useAll({ clients }: Stage, instance: Instance, picture: string): 
     [...urls, '/api/trash', '/api/token', '/metrics', '/readyz?writes', `/media/${picture}`].map(get),
   )
   await get(variantUrl(server, picture))
+  await sendEach(scene, instance)
 }
 
 /**
@@ -53,10 +60,12 @@ export const failingStatements = faultOnStage(
     const { authorization } = await makeToken(server, '--bucket', 'pictures')
     const picture = await quarters(60, 40).png().toBuffer()
     const { id } = await upload(server, new Uint8Array(picture), { type: 'image/png', authorization })
+    const { scene } = await openScene(instance, ledger, `objects-${nth}`)
+    const used = { picture: id, scene }
     // Starts all threads: what they call at their start is not called again.
-    await useAll(stage, instance, id)
+    await useAll(stage, instance, used)
     writeFileSync(join(directory, 'statements-list'), list)
-    await useAll(stage, instance, id)
+    await useAll(stage, instance, used)
     const calls = [
       ...new Set(
         readFileSync(join(directory, list), 'utf8')
@@ -72,7 +81,7 @@ export const failingStatements = faultOnStage(
       if (index >= callsPerRound && failed >= minFailed) break
       const call = calls[(first + index) % calls.length] ?? ''
       writeFileSync(armed, `${call}\n${code}`)
-      await useAll(stage, instance, id)
+      await useAll(stage, instance, used)
       must(`the service survives an error of: ${call}`, server.process.exitCode === null)
       must(`no worker ends after an error of: ${call}`, workersOf(server).join() === workers.join())
       if (existsSync(armed)) rmSync(armed)
@@ -81,5 +90,6 @@ export const failingStatements = faultOnStage(
         must(`uploads succeed after an error of: ${call}`, [201, 204].includes(await way(instance)))
     }
     must(`one of ${calls.length} calls has failed`, failed > 0)
+    await checkScene(scene, instance, null)
   },
 )

@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { until } from '../harness/until.ts'
 import { checkLeftovers, rowsIn } from './check-leftovers.ts'
 import { type Fault, verdictOf } from './fault.ts'
-import { checkScene, objectSettings, openScene, workOn } from './kill-objects.ts'
+import { checkScene, objectSettings, openScene, sendEach, workOn } from './kill-objects.ts'
 import { createLedger } from './ledger.ts'
-import { type ObjectScene, objectClients } from './objects/object-clients.ts'
-import { uploadClients } from './objects/upload-clients.ts'
+import { objectClients } from './objects/object-clients.ts'
 import { withFailpoints } from './preload.ts'
 import { type Instance, openInstances } from './server-instances.ts'
 import { readReached, type StepName, stepsOf } from './steps.ts'
@@ -64,28 +63,6 @@ export const killObjectsAtSteps: Fault = {
   },
 }
 
-/** Each kind of request once or twice, one after the other. */
-async function sendAll(scene: ObjectScene, instance: Instance): Promise<void> {
-  const {
-    put,
-    create,
-    copy,
-    replaceIfEqual,
-    remove,
-    removeSeveral,
-    removeItem,
-    uploadUnkeyed,
-    removeUnkeyed,
-  } = objectClients(scene)
-  const { createUpload, putPart, copyPart, complete, abort } = uploadClients(scene)
-  for (const client of [
-    ...[put, put, create, replaceIfEqual, copy, uploadUnkeyed],
-    ...[createUpload, putPart, putPart, complete, createUpload, putPart, copyPart, complete, complete, abort],
-    ...[removeUnkeyed, removeItem, remove, removeSeveral, put],
-  ])
-    await client(instance)
-}
-
 /** Each round kills before the next call that changes files or commits, until requests of each kind are answered. Then it begins again. */
 export const killObjectsAtCalls: Fault = {
   title: 'kill -9 before each call that changes files or commits, during requests of S3',
@@ -102,7 +79,7 @@ export const killObjectsAtCalls: Fault = {
       const failpoint = { step: 'any call', nth, from: armed, action: 'kill' } as const
       const failing = await instances.start({ ...objectSettings, ...withFailpoints(failpoint) })
       writeFileSync(armed, '')
-      const isAnswered = await sendAll(scene, failing).then(
+      const isAnswered = await sendEach(scene, failing).then(
         () => true,
         () => false,
       )

@@ -35,12 +35,13 @@ export const objectSettings = {
   MEDIABUCKET_AUTH_FAILURE_RATE: 'off',
 }
 
-const bucket = 'objects'
+const objectBucket = 'objects'
 
 /** Creates the bucket of the objects, and what its clients need. */
 export async function openScene(
   instance: Instance,
   ledger: Ledger,
+  bucket = objectBucket,
 ): Promise<{ readonly scene: ObjectScene; readonly pair: Pair }> {
   const pair = await makeServicePair(instance.server)
   const door = new Door(pair, bucket)
@@ -83,6 +84,28 @@ export async function workOn(
   await Promise.all(Array.from({ length: count }, client))
 }
 
+/** Each kind of request once or twice, one after the other. */
+export async function sendEach(scene: ObjectScene, instance: Instance): Promise<void> {
+  const {
+    put,
+    create,
+    copy,
+    replaceIfEqual,
+    remove,
+    removeSeveral,
+    removeItem,
+    uploadUnkeyed,
+    removeUnkeyed,
+  } = objectClients(scene)
+  const { createUpload, putPart, copyPart, complete, abort } = uploadClients(scene)
+  for (const client of [
+    ...[put, put, create, replaceIfEqual, copy, uploadUnkeyed],
+    ...[createUpload, putPart, putPart, complete, createUpload, putPart, copyPart, complete, complete, abort],
+    ...[removeUnkeyed, removeItem, remove, removeSeveral, put],
+  ])
+    await client(instance)
+}
+
 /** fetch reports a lost connection as a TypeError. */
 function recordUnlessLost(record: ObjectLedger, error: unknown): void {
   if (!(error instanceof TypeError && /fetch failed|terminated/.test(error.message)))
@@ -107,8 +130,8 @@ async function onOneDirectory(rounds: number, onRound: () => void, hasTrash: boo
   const ledger = createLedger()
   let instance = await instances.start(objectSettings)
   const { scene, pair } = await openScene(instance, ledger)
-  if (hasTrash) await instance.server.command('bucket', 'set', bucket, '--trash-days', '2')
-  await using syncs = await openSyncs(scene.record, pair, bucket)
+  if (hasTrash) await instance.server.command('bucket', 'set', objectBucket, '--trash-days', '2')
+  await using syncs = await openSyncs(scene.record, pair, objectBucket)
   // On a busy machine, the service can be killed in each round before it acknowledges anything.
   await objectClients(scene).put(instance)
   for (let round = 0; round < rounds; round += 1) {
@@ -135,7 +158,7 @@ async function onOneDirectory(rounds: number, onRound: () => void, hasTrash: boo
     onRound()
   }
   await instance.server.kill()
-  const checkUsage = await watchUsage(instances.directory, ledger, { bucket, hasHeads: true })
+  const checkUsage = await watchUsage(instances.directory, ledger, { bucket: objectBucket, hasHeads: true })
   instance = await instances.start(objectSettings)
   await finish(scene, instances, instance, syncs)
   if (!hasTrash) await checkUsage()
@@ -155,7 +178,7 @@ async function finish(
   const items = await checkFeed(scene, instance)
   await instance.server.stop()
   const { trash_days: days } =
-    (await rowsIn(directory, `SELECT trash_days FROM buckets WHERE name = '${bucket}'`))[0] ?? {}
+    (await rowsIn(directory, `SELECT trash_days FROM buckets WHERE name = '${objectBucket}'`))[0] ?? {}
   if (Number(days) === 0) await checkAudit(scene, directory, items)
   await checkLeftovers(directory, record.ledger)
 }
