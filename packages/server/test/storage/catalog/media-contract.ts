@@ -44,6 +44,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
         isDamaged: false,
         contentId: null,
         isPrivate: false,
+        pictures: null,
       })
       expect(await catalog.item(whole.id)).toEqual(asStored(whole))
       expect(await catalog.item(bare.id)).toEqual(asStored(bare))
