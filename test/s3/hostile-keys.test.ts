@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { CreateBucketCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -103,7 +103,6 @@ test('OK1 a byte that is not encoded is one of the key, or the request is refuse
 
 test('OK1 dots, slashes and backslashes are characters of a key, which leads to no other bucket and no file', async () => {
   const [Bucket, other] = [await newBucket(), await newBucket()]
-  const before = readdirSync(started.server.data)
   const keys = [
     ...['.', '..', './a', '../a', 'a/../b', 'a/./b', 'a//b', '/', '//', '/a', 'a/', '../../../../etc/passwd'],
     ...[`../${other}/a`, '..\\..\\a', 'C:\\a', '\\\\host\\share', '~/a', '.identity', 'catalog.db', '-rf'],
@@ -114,8 +113,9 @@ test('OK1 dots, slashes and backslashes are characters of a key, which leads to 
     await expectRoundTrip(Bucket, plain, decodeURIComponent(plain))
   expect(await keysOf(other)).toEqual([])
   expect(await keysOf(Bucket)).toEqual(inOrder([...keys, 'x/../y', 'x/../z', '../a2']))
-  expect(existsSync(`${dirname(started.server.data)}/a`)).toBe(false)
-  expect(readdirSync(started.server.data)).toEqual(before)
+  for (const directory of [started.server.data, dirname(started.server.data)])
+    for (const name of ['a', 'a2', 'etc', 'z', '-rf', '~'])
+      expect(existsSync(join(directory, name)), `${directory}/${name}`).toBe(false)
 })
 
 test('OK1 a key has 1,024 bytes at most, whatever they are', async () => {
