@@ -40,6 +40,7 @@ import {
   unlinkIfThere,
 } from './files.ts'
 import { FileReaders, openStoredFile, requireOwnDirectory } from './stored-files.ts'
+import { variantDatabase } from './variant-database.ts'
 
 /** Files that one request commits or discards at the same time. With more, too few threads of libuv's pool are left for other requests. */
 const parallelism = 4
@@ -94,6 +95,7 @@ export async function openDiskBlobs(options: {
     temporaries,
     files,
     database,
+    databasePath: join(directory, variantDatabase),
     readers,
     inlineSize: options.inlineSize ?? 0,
   })

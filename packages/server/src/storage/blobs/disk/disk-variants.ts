@@ -108,6 +108,8 @@ export class DiskVariants implements VariantStore {
   }
 
   async *#rows(id: ItemId | undefined): AsyncGenerator<StoredVariant> {
+    // A list creates no database, and starts no thread for it.
+    if (entryTypeAt(this.#parts.files, this.#parts.databasePath) === 'nothing') return
     const start = id === undefined ? '' : `${requireItemId(id)}.`
     for (let after: string | undefined = start; after !== undefined; ) {
       const names: VariantOutput = await this.#parts.database.run({
@@ -177,6 +179,8 @@ interface DiskVariantParts {
   readonly temporaries: Pick<TemporaryFiles, 'newPath'>
   readonly files: Files
   readonly database: Pick<VariantRequests, 'run'>
+  /** The path of `variants.db`. */
+  readonly databasePath: string
   /** The threads of a server that open files; null in a command. */
   readonly readers: Pick<FileReaders, 'open'> | null
   /** Bytes of the largest variant that is stored in `variants.db`. */
