@@ -5,6 +5,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { seededRandom } from '../harness/random.ts'
 import { sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readItem, readItems } from '../harness/wire.ts'
 
@@ -174,6 +175,11 @@ describe('B13 URLs in responses', () => {
     expect(asked.headers.get('link')).toMatch(/[?&]names=/)
     for (const one of [named, `${named}?variant=thumb`]) expect((await fetch(one)).status).toBe(200)
 
+    // The first render changes the item.
+    await until('the placeholder', async () => {
+      const { thumbhash } = await readItem(await server.request(`/api/media/${id}`))
+      return thumbhash !== null
+    })
     const described = await server.request(`/api/media/${id}?names=on`)
     expect((await readItem(described.clone())).url).toBe(named)
     // The name is not a part of the state that an edit expects.

@@ -37,6 +37,8 @@ const others: Partial<Record<FaultCode, readonly string[]>> = {
   'shutting-down': [],
   // Logged when its reasons change.
   'not-ready': [],
+  // Logged by the scan, with its reason.
+  'scanner-unavailable': [],
 }
 
 test('O3 errors of the service are logged as errors, temporary refusals as warnings, and other refusals have their line of the request only', () => {
