@@ -18,7 +18,7 @@ const longest =
  * Files that start many processes, or one in many states. `npm test` without a file leaves them out; `npm run test:long` runs them.
  */
 const long = [
-  'packages/server/test/pictures/{extract-picture,picture-workers}.test.ts',
+  'packages/server/test/pictures/{extract-picture,picture-workers,remove-metadata}.test.ts',
   'packages/server/test/storage/{blobs/s3-faults,catalog/postgres-transactions}.test.ts',
   'packages/strip-metadata/test/{hidden-bytes,tracks}.test.ts',
   'test/{attack,bench,earlier-data,faults,packages,postgres-s3}/**/*.test.ts',
@@ -26,8 +26,10 @@ const long = [
   'test/client/stored-state.test.ts',
   'test/docs/examples.test.ts',
   'test/e2e/{many-uploads,placeholders,scale}.test.ts',
-  'test/http/{file-pictures,long-lists,render-ahead,service-token-table,tus-crash,unread-responses}.test.ts',
-  'test/http/{slow-clients,slow-listings,slow-readers,variants-bounds,variants-fairness}.test.ts',
+  'test/http/{file-pictures,focus,long-lists,render-ahead,scanned-uploads,service-token-table}.test.ts',
+  'test/http/{slow-clients,slow-listings,slow-readers,tus-crash,unread-responses}.test.ts',
+  'test/http/{variants-bounds,variants-fairness}.test.ts',
+  'test/s3/{hostile-keys,slow-responses}.test.ts',
   'test/operations/{backup-faults,backup-generations,damaged-cells,fsck,full-disk,installation,migrate,monitoring}.test.ts',
   'test/operations/{other-tables,outage-alerts,quota-at-once,reverse-proxies,unmounted,upgrade,variants,worker-processes}.test.ts',
 ]
