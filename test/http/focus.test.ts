@@ -197,7 +197,7 @@ describe('M11 the focus of an item', () => {
     )
   })
 
-  test('is edited by PATCH; its cover sizes are rendered anew, and the others stay', async () => {
+  test('is changed by PATCH: the service renders the cover sizes again and keeps the others', async () => {
     const { bytes } = await drawn(seededRandom())
     const item = await uploadFile(bytes)
     const before = { square: await variantOf(item.id, 'square'), whole: await variantOf(item.id, 'whole') }

@@ -123,7 +123,7 @@ function repeated({ key, completed, isPublic, headers }: OpenMultipart, etag: st
 /** A part was replaced or removed while its bytes were read. */
 class PartsChanged extends Error {}
 
-/** Completes the upload as it is then, until no part changes meanwhile. */
+/** Completes the upload. Starts again if a part changes meanwhile. */
 async function completeAtLast(
   parts: CompletionParts,
   caller: ObjectCaller,

@@ -14,7 +14,7 @@ export interface Animation {
   readonly height: number
   /** For each frame, its pixels in red, green, blue and opacity, and the milliseconds for which it is shown. */
   readonly frames: readonly { readonly pixels: Uint8Array; readonly delay: number }[]
-  /** How often it is shown; 0 for ever. */
+  /** The number of repetitions of the animation; 0 means without end. */
   readonly loop: number
 }
 

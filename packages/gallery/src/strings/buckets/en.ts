@@ -64,7 +64,7 @@ export const buckets = {
   signedPages: 'Lists of a private bucket have links that expire',
   publicKeys: 'Public keys: everybody reads objects that S3 programs store as “public-read”',
   publicKeysWarning:
-    'Whoever knows the key of such an object reads it without a token, also in a private bucket.',
+    'Anyone who knows the key of such an object can read it without a token, even in a private bucket.',
   /** Smaller pictures. */
   pictures: {
     sizes: 'Sizes of smaller pictures',
