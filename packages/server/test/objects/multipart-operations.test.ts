@@ -185,7 +185,7 @@ describe.each(engines)('uploads in parts on %s', (_, openEngines) => {
       const { id, upload, bytes, complete } = await uploadParts(opened, [partSize, 11])
       const [one = Buffer.alloc(0), before = Buffer.alloc(0)] = bytes
       const after = kind === 'equal' ? before : randomBytes(11)
-      // The two parts have the same MD5 and different bytes.
+      // Simulates different bytes with the same MD5.
       const finish = () => ({ etag: md5(before), checksum: null })
       const commit = vi.spyOn(catalog, 'completeMultipart')
       commit.mockImplementationOnce(async (...input) => {
