@@ -8,6 +8,7 @@ import type {
 } from 'playwright-core'
 import { expect } from 'vitest'
 import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
+import { listenForFileChoosers } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 
 /** An open gallery. Disposing it asserts what must hold in every visit, and closes the page. */
@@ -63,6 +64,7 @@ export async function visit(
   // On a busy machine, ten megabytes take seconds to reach the browser.
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()
+  listenForFileChoosers(page)
   if (slowdown > 1) {
     const tools = await context.newCDPSession(page)
     await tools.send('Emulation.setCPUThrottlingRate', { rate: slowdown })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { rolldown } from 'rolldown'
 import { expect } from 'vitest'
-import { sharedBrowser } from './chromium.ts'
+import { listenForFileChoosers, sharedBrowser } from './chromium.ts'
 
 /** A script of a page, and the directory from which its imports are resolved. `name` has the extension of its language. */
 export interface PageScript {
@@ -82,6 +82,7 @@ export async function serveBundledPages(): Promise<BundledPages> {
       const context = await (await sharedBrowser()).newContext(options)
       context.setDefaultTimeout(60_000)
       const page = await context.newPage()
+      listenForFileChoosers(page)
       const errors: string[] = []
       page.on('pageerror', (error) => errors.push(error.message))
       page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))

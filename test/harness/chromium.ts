@@ -1,4 +1,4 @@
-import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
+import { type Browser, chromium, type LaunchOptions, type Page } from 'playwright-core'
 import { needTools } from './tools.ts'
 import { atWorkerEnd } from './worker-end.ts'
 
@@ -40,4 +40,12 @@ async function launch(): Promise<Browser> {
 export const sharedBrowser = (): Promise<Browser> => {
   launching ??= launch()
   return launching
+}
+
+/**
+ * Has the browser report file choosers from now on. A page that is busy handles a key or a click before the command that a listener sends, so a
+ * listener that a test adds together with the click misses the chooser.
+ */
+export const listenForFileChoosers = (page: Page): void => {
+  page.on('filechooser', () => undefined)
 }
