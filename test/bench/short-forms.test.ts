@@ -19,7 +19,7 @@ const suites = [
   { suite: 'variants', bars: 4 },
   { suite: 'gallery', bars: 2 },
   { suite: 'workers', bars: 1 },
-  { suite: 'tenants', bars: 6 },
+  { suite: 'tenants', bars: 8 },
   { suite: 'webhooks', bars: 1 },
   { suite: 'feed', bars: 7 },
   { suite: 'start', bars: 4 },

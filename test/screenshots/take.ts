@@ -5,7 +5,7 @@ import sharp from 'sharp'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { root } from '../architecture/sources.ts'
 import { clip, pdf, tone, writeFiles } from '../e2e/files.ts'
-import { launchBrowser } from '../harness/chromium.ts'
+import { launchBrowser, listenForFileChoosers } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { startServer } from '../harness/server.ts'
@@ -53,6 +53,7 @@ async function open(options: BrowserContextOptions = {}, hash = ''): Promise<Pag
     ...options,
   })
   const page = await context.newPage()
+  listenForFileChoosers(page)
   await page.goto(`${way.url}/${hash}`)
   return page
 }
