@@ -135,6 +135,40 @@ test('MC3 a service with base URLs, and a private bucket, needs no way through i
   expect(files).toHaveLength(2)
 })
 
+test('MC3, W2 requests of a tool have the address of the agent, for limits and in the audit log', async () => {
+  await using limited = await startServer({
+    MEDIABUCKET_MCP: 'write',
+    MEDIABUCKET_WORKERS: '2',
+    MEDIABUCKET_TRUSTED_PROXIES: 'loopback',
+    MEDIABUCKET_ADDRESS_RATE: '12/1h',
+    MEDIABUCKET_AUDIT: 'changes',
+  })
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+  const { id } = await upload(limited, 'one', { name: 'one.txt' })
+  const [first, second] = [
+    await connect(limited.url, `Bearer ${limited.token}`, from('198.51.100.1')),
+    await connect(limited.url, `Bearer ${limited.token}`, from('198.51.100.2')),
+  ]
+  await first.json('edit_file', { id, caption: 'of the first' })
+  let refusal: unknown = null
+  while (refusal === null)
+    refusal = await first.call('describe_file', { id }).then(
+      ({ isError, content }) => (isError === true ? content[0]?.text : null),
+      (error: unknown) => String(error),
+    )
+  expect(refusal).toMatch(/429|too many requests|rate/i)
+  expect(await second.json('describe_file', { id })).toMatchObject({ caption: 'of the first' })
+  const { stdout } = await limited.command('audit', '--action', 'edit', '--json')
+  expect(JSON.parse(stdout.trim())).toMatchObject({ src_endpoint: { ip: '198.51.100.1' } })
+  const forged = await fetch(`${limited.url}/api/media`, {
+    headers: {
+      ...{ authorization: `Bearer ${limited.token}`, ...from('198.51.100.3') },
+      'mediabucket-own-client': `${'A'.repeat(43)} 198.51.100.4`,
+    },
+  })
+  expect(forged.status).toBe(200)
+})
+
 test('MC1 a service token acts in the bucket that the request names', async () => {
   const bucket = uniqueName('agent')
   const own = await makeToken(server, '--bucket', bucket)

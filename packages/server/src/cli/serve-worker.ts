@@ -60,7 +60,12 @@ function reload(settings: ReloadableSettings): void {
   worker?.reload(settings)
 }
 
-async function start({ owner, ports, settings }: Extract<ToWorker, { kind: 'start' }>): Promise<void> {
+async function start({
+  owner,
+  ownSecret,
+  ports,
+  settings,
+}: Extract<ToWorker, { kind: 'start' }>): Promise<void> {
   try {
     const onFailure = (error: Error) => {
       log.fatal({ err: error }, `${error.message}; the worker stops`)
@@ -69,7 +74,7 @@ async function start({ owner, ports, settings }: Extract<ToWorker, { kind: 'star
     log.level = settings.logLevel
     const started = { ...config, ...settings }
     worker = await startWorker(started, log, {
-      ...{ requestLog, onFailure, parent, owner, ports },
+      ...{ requestLog, onFailure, parent, owner, ownSecret, ports },
       handleMcp: await loadMcpHandler(started),
     })
     if (reloaded !== null) worker.reload(reloaded)

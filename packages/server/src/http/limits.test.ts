@@ -112,7 +112,7 @@ afterAll(() => {
 })
 
 async function addressOf(proxies: readonly string[], headers: Record<string, string>) {
-  const addresses = new ClientAddresses(proxies)
+  const addresses = new ClientAddresses(proxies, null)
   let found = ''
   server.once('request', (request: IncomingMessage, response) => {
     found = addresses.ofRequest(request)

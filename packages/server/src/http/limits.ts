@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
@@ -232,11 +233,13 @@ const unknown = 'unknown'
 /** The addresses of clients. They are used for limits and the audit log, never in URLs (docs/interface.md L18, W1, Y2). */
 export class ClientAddresses {
   readonly #isProxy: (address: string) => boolean
+  readonly #ownSecret: string | null
   readonly #peers = new WeakMap<Socket, Peer>()
 
-  /** `proxies` are addresses, CIDR ranges and range names (core/ip-address.ts). */
-  constructor(proxies: readonly string[]) {
+  /** `proxies` are addresses, CIDR ranges and range names (core/ip-address.ts); `ownSecret` is null for a service that sends itself no requests. */
+  constructor(proxies: readonly string[], ownSecret: string | null) {
     this.#isProxy = inRanges(proxies)
+    this.#ownSecret = ownSecret
   }
 
   /** An IPv4 address, or the /64 of an IPv6 address. */
@@ -270,10 +273,26 @@ export class ClientAddresses {
     return peer
   }
 
-  /** The address in the headers of a trusted proxy; null if the peer is the client. */
+  /** The address in the headers of a trusted proxy, or of the service itself; null if the peer is the client. */
   #forwardedFor(peer: Peer, { headers }: IncomingMessage): string | null {
+    const own = this.#ownSecret === null ? undefined : headers[ownClientHeader]
+    if (this.#ownSecret !== null && typeof own === 'string') {
+      const client = ownClientOf(this.#ownSecret, own)
+      if (client !== null) return client
+    }
     return peer.isProxy ? clientOf(headers['x-forwarded-for']?.toString() ?? '', this.#isProxy) : null
   }
+}
+
+/** The header of a request of the service to itself: its secret, and the address of the client that it is sent for. */
+export const ownClientHeader = 'mediabucket-own-client'
+
+export const ownClientValue = (secret: string, client: string): string => `${secret} ${client}`
+
+function ownClientOf(secret: string, value: string): string | null {
+  const [stated, expected] = [Buffer.from(value.slice(0, secret.length)), Buffer.from(secret)]
+  if (stated.length !== expected.length || !timingSafeEqual(stated, expected)) return null
+  return value.slice(secret.length + 1)
 }
 
 /**

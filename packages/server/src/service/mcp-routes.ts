@@ -22,8 +22,8 @@ export interface McpParts {
   readonly http: HttpContext
   readonly handle: HandleMcp
   readonly canWrite: boolean
-  /** Sends requests to this service. */
-  readonly ownFetch: typeof fetch
+  /** Sends requests to this service for a client of an address. */
+  readonly ownFetch: (client: string | null) => typeof fetch
 }
 
 /** `POST /mcp`: the Streamable HTTP transport of the Model Context Protocol, without sessions (docs/interface.md MC1). */
@@ -45,7 +45,7 @@ async function answer({ http, handle, canWrite, ownFetch }: McpParts, exchange: 
   const bucket = await http.catalog.bucket(caller.bucketId)
   const answered = await handle({
     request: new Request(`${baseUrl}/mcp`, { method: 'POST', headers, body: JSON.stringify(message) }),
-    ...{ message, url: baseUrl, canWrite, fetch: ownFetch },
+    ...{ message, url: baseUrl, canWrite, fetch: ownFetch(http.addresses.wholeOfRequest(request)) },
     token: parseBearerToken(requireAuthorization(request)),
     namedBucket: namedBucket(request),
     bucket: bucket?.name ?? null,

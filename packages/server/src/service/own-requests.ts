@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { ownClientHeader, ownClientValue } from '../http/limits.ts'
 
 // An import would load more: see core/node-http.ts.
 const http = process.getBuiltinModule('node:http')
@@ -7,7 +9,11 @@ const http = process.getBuiltinModule('node:http')
 /** Statuses whose responses have no body. */
 const withoutBody: ReadonlySet<number> = new Set([101, 204, 205, 304])
 
+/** A secret that the processes of one service share, with which requests to itself name the client that they are sent for. */
+export const newOwnSecret = (): string => randomBytes(32).toString('base64url')
+
 interface OwnService {
+  readonly secret: string
   /** The address on which this process listens. */
   readonly host: string
   readonly port: number
@@ -16,12 +22,17 @@ interface OwnService {
 }
 
 /**
- * A fetch for the service's own URLs, whose requests go to this machine whatever proxies are before it. Redirects are not followed. Requests to other origins, such as
- * those of a store, are sent as usual.
+ * Makes a fetch for the service's own URLs, for a client of this address. Its requests go to this machine whatever proxies are before it. Redirects are
+ * not followed. Requests to other origins, such as those of a store, are sent as usual.
  */
-export function createOwnFetch({ host, port, baseUrls }: OwnService): typeof fetch {
+export function createOwnFetch({
+  secret,
+  host,
+  port,
+  baseUrls,
+}: OwnService): (client: string | null) => typeof fetch {
   const bases = baseUrls.map((text) => new URL(text))
-  return async (input, init) => {
+  return (client) => async (input, init) => {
     const request = new Request(input, init)
     const url = new URL(request.url)
     const base = bases.find(({ origin }) => origin === url.origin)
@@ -35,6 +46,7 @@ export function createOwnFetch({ host, port, baseUrls }: OwnService): typeof fet
       headers: {
         ...Object.fromEntries(request.headers),
         host: url.host,
+        ...(client !== null && { [ownClientHeader]: ownClientValue(secret, client) }),
         ...(body.length > 0 && { 'content-length': body.length }),
       },
     })

@@ -40,7 +40,7 @@ import {
 import { type Gallery, readGallery } from './gallery-routes.ts'
 import type { HandleMcp } from './mcp-routes.ts'
 import { createOperations, type Operations } from './operations.ts'
-import { createOwnFetch } from './own-requests.ts'
+import { createOwnFetch, newOwnSecret } from './own-requests.ts'
 import type { ReloadableSettings } from './reload.ts'
 import { createApp } from './routes.ts'
 import { startWebhooks } from './start-webhooks.ts'
@@ -76,6 +76,8 @@ interface ServiceProcess extends Service {
 export interface SharedParts {
   /** The name of the worker. */
   readonly owner: string
+  /** As ToWorker's. */
+  readonly ownSecret: string
   readonly locks: SharedLocks
   readonly counts: PeerCounts
   /** The metrics of all workers, as text. */
@@ -176,7 +178,8 @@ export async function startService(
     // HTTP.
     const downloadLog = startDownloadLog(context, { catalog, space })
     const usage = startUsageLog(context, { catalog, space })
-    const addresses = new ClientAddresses(config.trustedProxies)
+    const ownSecret = handleMcp && (shared?.ownSecret ?? newOwnSecret())
+    const addresses = new ClientAddresses(config.trustedProxies, ownSecret)
     const limits = new RequestLimits(config, { addresses, metrics, log, peers })
     const [stopping, closing] = [new AbortController(), new AbortController()]
     const { http, s3 } = createApp(
@@ -199,15 +202,19 @@ export async function startService(
         downloadLog,
         gallery,
         signIn: issuer?.signIn ?? null,
-        mcp: handleMcp && {
-          handle: handleMcp,
-          canWrite: config.mcp === 'write',
-          ownFetch: createOwnFetch({
-            host: new URL(defaultBaseUrl(config.host, bound.port)).hostname.replace(/^\[|\]$/g, ''),
-            port: bound.port,
-            baseUrls: [settings.baseUrl, settings.mediaBaseUrl],
-          }),
-        },
+        mcp:
+          handleMcp !== null && ownSecret !== null
+            ? {
+                handle: handleMcp,
+                canWrite: config.mcp === 'write',
+                ownFetch: createOwnFetch({
+                  secret: ownSecret,
+                  host: new URL(defaultBaseUrl(config.host, bound.port)).hostname.replace(/^\[|\]$/g, ''),
+                  port: bound.port,
+                  baseUrls: [settings.baseUrl, settings.mediaBaseUrl],
+                }),
+              }
+            : null,
         s3: boundS3 && { host: config.s3Host, port: boundS3.port },
       },
     )

@@ -8,10 +8,14 @@ export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** What the parent sends to a worker. `claim` and `request` are numbers that the process which began has chosen. */
 export type ToWorker =
-  /** `owner` is the name of the worker; the ports may be 0; `settings` are those of the start or of the last reload. */
+  /**
+   * `owner` is the name of the worker; `ownSecret` is that of requests of the service to itself; the ports may be 0; `settings` are those of the
+   * start or of the last reload.
+   */
   | {
       readonly kind: 'start'
       readonly owner: string
+      readonly ownSecret: string
       readonly ports: Ports
       readonly settings: ReloadableSettings
     }

@@ -18,16 +18,20 @@ export const startWorker = (
     readonly onFailure: (error: Error) => void
     readonly parent: ParentChannel
     readonly owner: string
+    readonly ownSecret: string
     readonly ports: Ports
     readonly handleMcp: HandleMcp | null
   },
 ) => {
-  const { requestLog, onFailure, parent, owner, ports, handleMcp } = parts
+  const { requestLog, onFailure, parent, owner, ownSecret, ports, handleMcp } = parts
   return startService(workerSettings(config, ports), log, {
     requestLog,
     onFailure,
     handleMcp,
-    shared: { counts: parent.counts, locks: parent.locks, readMetrics: () => parent.readMetrics(), owner },
+    shared: {
+      ...{ owner, ownSecret, counts: parent.counts, locks: parent.locks },
+      readMetrics: () => parent.readMetrics(),
+    },
   })
 }
 
@@ -39,7 +43,7 @@ interface Claimant {
 }
 
 /** What the parent does for a worker. */
-export class ParentChannel implements Omit<SharedParts, 'owner'> {
+export class ParentChannel implements Omit<SharedParts, 'owner' | 'ownSecret'> {
   readonly counts: WorkerCounts
   readonly locks: ParentLocks
   readonly #send: (message: FromWorker) => void

@@ -22,6 +22,7 @@ import {
   startRemovals,
 } from './data.ts'
 import { checkReadinessOperation } from './monitoring.ts'
+import { newOwnSecret } from './own-requests.ts'
 import { type ReloadableSettings, reloadableOf } from './reload.ts'
 import { type MetricsSource, ServiceMetrics } from './service-metrics.ts'
 import { issueFirstToken, openSpace, type RequestLog, type Service } from './start.ts'
@@ -80,6 +81,7 @@ export async function startWorkers(
     watchFreeSpace(context, space)
 
     const service = new ServiceMetrics(() => metrics.snapshot())
+    const ownSecret = newOwnSecret()
     const counts = new CountExchange<WorkerProcess>((worker, changes) => worker.sendCounts(changes))
     // The workers share the listening socket, and each accepts connections itself.
     cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -89,7 +91,7 @@ export async function startWorkers(
       log,
       fork(ports) {
         const worker = forkWorker({
-          ...{ ports, locks, settings: reloaded },
+          ...{ ownSecret, ports, locks, settings: reloaded },
           readMetrics: () => service.text(),
           onCounts: (from, changes) => counts.receive(from, changes),
         })
@@ -307,6 +309,7 @@ class WorkerPool {
 }
 
 interface WorkerParts {
+  readonly ownSecret: string
   readonly ports: Ports
   readonly locks: UploadLockTable
   readonly settings: ReloadableSettings
@@ -351,8 +354,8 @@ class WorkerProcess implements MetricsSource {
     })
     // It is handled by the callers of `listening` only if they wait.
     this.listening.catch(() => undefined)
-    const { ports, settings } = this.#parts
-    this.#send({ kind: 'start', owner: this.owner, ports, settings })
+    const { ownSecret, ports, settings } = this.#parts
+    this.#send({ kind: 'start', owner: this.owner, ownSecret, ports, settings })
   }
 
   get pid(): number | undefined {
