@@ -160,7 +160,7 @@ test('texts of a row are written to standard output where control characters are
   ])
 })
 
-test('the commands of the server import the command line, its other folders only the names that are near to others; no other file imports the client', () => {
+test('the commands of the server import the command line, its other folders only the names that are near to others and the type of what an agent sends; no other file imports the client', () => {
   const users = files.flatMap((path) =>
     importsOf(path)
       .foreign.filter((name) => name === '@mediabucket/client' || name.startsWith('@mediabucket/cli/'))
@@ -168,6 +168,8 @@ test('the commands of the server import the command line, its other folders only
   )
   expect(users.filter((use) => !use.startsWith(`${src}cli/`))).toEqual([
     `${src}service/config.ts → @mediabucket/cli/nearest-name`,
+    // A type.
+    `${src}service/mcp-routes.ts → @mediabucket/cli/mcp-http`,
   ])
   const ofClient = users.filter((use) => use.endsWith('@mediabucket/client'))
   expect(ofClient.filter((use) => !use.startsWith(`${src}cli/admin/`))).toEqual([])

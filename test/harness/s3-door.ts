@@ -1,5 +1,6 @@
 import { createHash, hash } from 'node:crypto'
-import { S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { afterAll, beforeAll } from 'vitest'
 import { signingKeyOf, signWith, stringToSign } from '../../packages/server/src/s3/signature-v4.ts'
 import { runHere } from './commands.ts'
 import { type RawResponse, sendRaw } from './raw-http.ts'
@@ -52,8 +53,79 @@ export async function makePair({ data }: Pick<TestServer, 'data'>, ...args: stri
 export const makeServicePair = (server: Pick<TestServer, 'data'>): Promise<Pair> =>
   makePair(server, '--service', '--scope', 'buckets:manage,media:read,media:write,media:delete')
 
+const clientOptions = { region: 'us-east-1', forcePathStyle: true, maxAttempts: 1 }
+
 export const clientOf = (endpoint: string, credentials: Pair): S3Client =>
-  new S3Client({ endpoint, credentials, region: 'us-east-1', forcePathStyle: true, maxAttempts: 1 })
+  new S3Client({ endpoint, credentials, ...clientOptions })
+
+/** The server of a test file with a port for the S3 protocol, and its operator's keys. It runs while the tests run. */
+export class S3Door {
+  #started: { readonly server: TestServer; readonly endpoint: string; readonly pair: Pair } | null = null
+  #buckets = 0
+
+  /** Sends requests with the keys. */
+  readonly client = new S3Client({
+    endpoint: async () => ({ url: new URL(this.endpoint) }),
+    credentials: async () => this.pair,
+    ...clientOptions,
+  })
+
+  get #running() {
+    if (this.#started === null) throw new Error('the server starts before the tests')
+    return this.#started
+  }
+  get server(): TestServer {
+    return this.#running.server
+  }
+  get endpoint(): string {
+    return this.#running.endpoint
+  }
+  get host(): string {
+    return new URL(this.endpoint).host
+  }
+  get pair(): Pair {
+    return this.#running.pair
+  }
+
+  async start(settings: Readonly<Record<string, string>>): Promise<void> {
+    const { server, endpoint } = await startS3Server(settings)
+    this.#started = { server, endpoint, pair: await makeServicePair(server) }
+  }
+
+  async stop(): Promise<void> {
+    this.client.destroy()
+    await this.#started?.server[Symbol.asyncDispose]()
+  }
+
+  /** A new bucket with these options of `bucket set`. */
+  readonly newBucket = async (...options: string[]): Promise<string> => {
+    this.#buckets += 1
+    const Bucket = `bucket-${this.#buckets}`
+    await this.client.send(new CreateBucketCommand({ Bucket }))
+    if (options.length > 0) await this.server.command('bucket', 'set', Bucket, ...options)
+    return Bucket
+  }
+
+  readonly put = (Bucket: string, Key: string, Body: string | Uint8Array, more = {}) =>
+    this.client.send(new PutObjectCommand({ Bucket, Key, Body, ...more }))
+
+  readonly textOf = async (Bucket: string, Key: string, more = {}): Promise<string | undefined> => {
+    const { Body } = await this.client.send(new GetObjectCommand({ Bucket, Key, ...more }))
+    return await Body?.transformToString()
+  }
+
+  /** Sends a signed request as it is. */
+  readonly send = (target: string, signing: Parameters<typeof sendTarget>[3] = {}): Promise<RawResponse> =>
+    sendTarget(this.pair, this.endpoint, target, signing)
+}
+
+/** Starts a server before the tests of this file, and ends it after them. */
+export function useS3Door(settings: Readonly<Record<string, string>> = {}): S3Door {
+  const door = new S3Door()
+  beforeAll(() => door.start(settings))
+  afterAll(() => door.stop())
+  return door
+}
 
 /** What of a signed request differs from a good one. */
 export interface Signing {

@@ -14,46 +14,28 @@ import {
   PutBucketAclCommand,
   PutBucketVersioningCommand,
   PutObjectCommand,
-  type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  clientOf,
-  errorCode,
-  makePair,
-  makeServicePair,
-  type Pair,
-  type S3Server,
-  sendSigned,
-  startS3Server,
-} from '../harness/s3-door.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { errorCode, makePair, sendSigned, useS3Door } from '../harness/s3-door.ts'
 
 // What programs and public suites expect of a server of S3, besides the rules that s3.test.ts covers.
 
-let started: S3Server
-let pair: Pair
-let client: S3Client
+const door = useS3Door()
+const { client } = door
 const Bucket = 'compatible'
 const partSize = 5 * 1024 * 1024
 
 beforeAll(async () => {
-  started = await startS3Server()
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
   await client.send(new CreateBucketCommand({ Bucket, ACL: 'public-read' }))
-})
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
 })
 
 const sha256 = (...bytes: readonly Uint8Array[]) =>
   createHash('sha256').update(Buffer.concat(bytes)).digest('base64')
 const put = (Key: string, Body: string, more = {}) =>
   client.send(new PutObjectCommand({ Bucket, Key, Body, ...more }))
-const url = (path: string) => `${started.endpoint}/${path}`
+const url = (path: string) => `${door.endpoint}/${path}`
 
 /** Uploads parts with checksums, and returns what completes them. */
 async function uploadParts(Key: string, bodies: readonly Buffer[], ChecksumAlgorithm: 'SHA256' | undefined) {
@@ -84,7 +66,10 @@ async function uploadParts(Key: string, bodies: readonly Buffer[], ChecksumAlgor
 test('MU8 an upload that was never created is unknown, whatever its parts are', async () => {
   const body =
     '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>"1234"</ETag></Part></CompleteMultipartUpload>'
-  const response = await sendSigned(pair, url(`${Bucket}/a?uploadId=abc1234def`), { method: 'POST', body })
+  const response = await sendSigned(door.pair, url(`${Bucket}/a?uploadId=abc1234def`), {
+    method: 'POST',
+    body,
+  })
   expect(await errorCode(response)).toBe('404 NoSuchUpload')
 })
 
@@ -92,7 +77,7 @@ test('SP9 a checksum whose algorithm an SDK names is that of the document', asyn
   const { UploadId, Parts } = await uploadParts('sdk', [Buffer.from('A')], undefined)
   const body = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${Parts[0]?.ETag}</ETag></Part></CompleteMultipartUpload>`
   const complete = (checksum: string) =>
-    sendSigned(pair, url(`${Bucket}/sdk?uploadId=${UploadId}`), {
+    sendSigned(door.pair, url(`${Bucket}/sdk?uploadId=${UploadId}`), {
       ...{ method: 'POST', body },
       headers: { 'x-amz-sdk-checksum-algorithm': 'SHA256', 'x-amz-checksum-sha256': checksum },
     })
@@ -189,7 +174,7 @@ test('SP3 a checksum that is none is a wrong one, and a copy gets the checksum t
 test('SP5, SP11 a bucket that does not exist is one for everybody, and so is a key of a bucket with public keys', async () => {
   await put('public', 'x', { ACL: 'public-read' })
   await put('private', 'x')
-  const own = await makePair(started.server, '--bucket', Bucket, '--scope', 'media:read,media:write')
+  const own = await makePair(door.server, '--bucket', Bucket, '--scope', 'media:read,media:write')
   await client.send(new CreateBucketCommand({ Bucket: 'closed' }))
   const cases = [
     ['public', 'GET', '200 '],
@@ -213,7 +198,9 @@ test('SP5, SP11 a bucket that does not exist is one for everybody, and so is a k
     for (const method of ['GET', 'DELETE'])
       if (method === 'GET' || path.includes('/')) {
         expect(await errorCode(await fetch(url(path), { method })), path).toBe('404 NoSuchBucket')
-        expect(await errorCode(await sendSigned(pair, url(path), { method })), path).toBe('404 NoSuchBucket')
+        expect(await errorCode(await sendSigned(door.pair, url(path), { method })), path).toBe(
+          '404 NoSuchBucket',
+        )
         expect(await errorCode(await sendSigned(own, url(path), { method })), path).toBe('404 NoSuchBucket')
       }
   expect(await errorCode(await sendSigned(own, url('closed')))).toBe('403 AccessDenied')
@@ -279,7 +266,7 @@ test('SP6 the prefix of a list comes back so that a client may decode it or not'
     ['50%+\u0001', '50%25%2B%01'],
   ] as const) {
     const query = new URLSearchParams({ prefix, 'encoding-type': 'url' })
-    const page = await (await sendSigned(pair, url(`${Bucket}?${query}`))).text()
+    const page = await (await sendSigned(door.pair, url(`${Bucket}?${query}`))).text()
     expect(page).toContain(`<Prefix>${sent}</Prefix>`)
   }
 })

@@ -1,66 +1,29 @@
 import {
   CompleteMultipartUploadCommand,
-  CreateBucketCommand,
   CreateMultipartUploadCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
-  PutObjectCommand,
-  type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
-import {
-  clientOf,
-  errorCode,
-  makePair,
-  makeServicePair,
-  type Pair,
-  rawRequest,
-  type S3Server,
-  sendSigned,
-  signTarget,
-  startS3Server,
-} from '../harness/s3-door.ts'
+import { errorCode, makePair, rawRequest, sendSigned, signTarget, useS3Door } from '../harness/s3-door.ts'
 import { until } from '../harness/until.ts'
 
 // Limits of buckets and tokens at the port of S3, and what is refused before a body is sent.
 
-let started: S3Server
-let pair: Pair
-let client: S3Client
-let last = 0
-
-beforeAll(async () => {
-  started = await startS3Server({ MEDIABUCKET_MAX_FILE_SIZE: '20MB' })
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
-})
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
-})
-
-async function newBucket(...settings: string[]): Promise<string> {
-  last += 1
-  const Bucket = `limits-${last}`
-  await client.send(new CreateBucketCommand({ Bucket }))
-  if (settings.length > 0) await started.server.command('bucket', 'set', Bucket, ...settings)
-  return Bucket
-}
-
-const put = (Bucket: string, Key: string, Body: string | Uint8Array, more = {}) =>
-  client.send(new PutObjectCommand({ Bucket, Key, Body, ...more }))
+const door = useS3Door({ MEDIABUCKET_MAX_FILE_SIZE: '20MB' })
+const { client, newBucket, put } = door
 
 /** The first line of the response to a PUT of a body of this length, of which nothing is sent before it. */
 async function expectContinue(target: string, length: number, headers: Record<string, string> = {}) {
-  const { host } = new URL(started.endpoint)
-  const signed = signTarget(pair, host, target, {
+  const { host } = door
+  const signed = signTarget(door.pair, host, target, {
     ...{ method: 'PUT', payloadHash: 'UNSIGNED-PAYLOAD' },
     headers: { 'content-length': `${length}`, expect: '100-continue', ...headers },
   })
-  using connection = await openConnection(started.endpoint)
+  using connection = await openConnection(door.endpoint)
   connection.send(rawRequest('PUT', target, signed.headers))
   await until('a response', () => connection.received().includes('\r\n\r\n'))
   const [, code = ''] = /<Code>(\w+)</.exec(connection.received()) ?? []
@@ -96,10 +59,10 @@ test('U11, T10 objects beyond the limits of the service, the bucket and the toke
   expect(await expectContinue(`/${Bucket}/a`, 10_000_001)).toBe('400 EntityTooLarge')
   expect(await expectContinue(`/${Bucket}/a`, 5e12)).toBe('400 EntityTooLarge')
   const token = await makePair(
-    started.server,
+    door.server,
     ...['--bucket', Bucket, '--scope', 'media:write', '--max-file-size', '1000', '--max-items', '1'],
   )
-  const url = `${started.endpoint}/${Bucket}/b`
+  const url = `${door.endpoint}/${Bucket}/b`
   const send = (body: string) => sendSigned(token, url, { method: 'PUT', body })
   expect(await errorCode(await send('x'.repeat(1_001)))).toBe('400 EntityTooLarge')
   expect(await errorCode(await send('x'))).toBe('200 ')
@@ -137,16 +100,16 @@ test('SP8 a bucket that removes metadata refuses what it would change before it 
 test('A7 a document of a token that is revoked while it arrives changes nothing', async () => {
   const Bucket = await newBucket()
   await put(Bucket, 'a', 'x')
-  const own = await makePair(started.server, '--bucket', Bucket, '--scope', 'media:read,media:delete')
+  const own = await makePair(door.server, '--bucket', Bucket, '--scope', 'media:read,media:delete')
   const body = '<Delete><Object><Key>a</Key></Object></Delete>'
   const target = `/${Bucket}?delete`
-  const { headers } = signTarget(own, new URL(started.endpoint).host, target, { method: 'POST', body })
+  const { headers } = signTarget(own, door.host, target, { method: 'POST', body })
   const request = rawRequest('POST', target, { ...headers, expect: '100-continue' }, body)
-  using connection = await openConnection(started.endpoint)
+  using connection = await openConnection(door.endpoint)
   connection.send(request.subarray(0, -1))
   // The key is verified before the body is read.
   await until('a response', () => connection.received().includes('100 Continue'))
-  await started.server.command('token', 'revoke', own.accessKeyId)
+  await door.server.command('token', 'revoke', own.accessKeyId)
   connection.send(request.subarray(-1))
   await connection.closed
   expect(connection.received()).toContain('<Code>InvalidAccessKeyId</Code>')

@@ -11,37 +11,20 @@ import {
   ListObjectsV2Command,
   ListPartsCommand,
   PutObjectCommand,
-  type S3Client,
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  clientOf,
-  errorCode,
-  makeServicePair,
-  type Pair,
-  type S3Server,
-  sendSigned,
-  startS3Server,
-} from '../harness/s3-door.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { errorCode, sendSigned, useS3Door } from '../harness/s3-door.ts'
 
-let started: S3Server
-let pair: Pair
-let client: S3Client
+const door = useS3Door()
+const { client } = door
 const Bucket = 'parts'
 const partSize = 5 * 1024 * 1024
 
 beforeAll(async () => {
-  started = await startS3Server()
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
   await client.send(new CreateBucketCommand({ Bucket }))
-})
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
 })
 
 const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest()
@@ -155,9 +138,9 @@ test('SP9 wrong parts, numbers and uploads get errors, and an aborted upload is 
     [[{ PartNumber: 3, ETag }], 'InvalidPart'],
   ] as const
   for (const [parts, name] of cases) await expect(complete(...parts), name).rejects.toMatchObject({ name })
-  const url = `${started.endpoint}/${Bucket}/${Key}`
+  const url = `${door.endpoint}/${Bucket}/${Key}`
   const send = (method: string, query: string, body = 'x') =>
-    sendSigned(pair, `${url}?${query}`, { method, body })
+    sendSigned(door.pair, `${url}?${query}`, { method, body })
   expect(await errorCode(await send('PUT', `partNumber=0&uploadId=${UploadId}`))).toBe('400 InvalidArgument')
   expect(await errorCode(await send('PUT', `partNumber=10001&uploadId=${UploadId}`))).toBe(
     '400 InvalidArgument',

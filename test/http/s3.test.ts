@@ -17,54 +17,22 @@ import {
   ListObjectsV2Command,
   PutObjectAclCommand,
   PutObjectCommand,
-  type S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   clientOf,
   errorCode,
   makePair,
-  makeServicePair,
-  type Pair,
-  type S3Server,
   sendSigned,
   signedChunks,
   signHeaders,
-  startS3Server,
+  useS3Door,
 } from '../harness/s3-door.ts'
 
-let started: S3Server
-let pair: Pair
-let client: S3Client
-let last = 0
-
-beforeAll(async () => {
-  started = await startS3Server()
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
-})
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
-})
-
-/** A new bucket. */
-async function newBucket(): Promise<string> {
-  last += 1
-  const Bucket = `bucket-${last}`
-  await client.send(new CreateBucketCommand({ Bucket }))
-  return Bucket
-}
-
-const put = (Bucket: string, Key: string, Body: string | Uint8Array, more = {}) =>
-  client.send(new PutObjectCommand({ Bucket, Key, Body, ...more }))
-
-async function textOf(Bucket: string, Key: string, more = {}): Promise<string | undefined> {
-  const { Body } = await client.send(new GetObjectCommand({ Bucket, Key, ...more }))
-  return await Body?.transformToString()
-}
+const door = useS3Door()
+const { client, newBucket, put, textOf } = door
 
 test('SP5 buckets are created, listed, read and deleted', async () => {
   const Bucket = await newBucket()
@@ -83,7 +51,7 @@ test('SP5 buckets are created, listed, read and deleted', async () => {
   await client.send(new DeleteObjectCommand({ Bucket, Key: 'a' }))
   await client.send(new DeleteBucketCommand({ Bucket }))
   await expect(put(Bucket, 'a', 'a')).rejects.toMatchObject({ name: 'NoSuchBucket' })
-  expect(await errorCode(await sendSigned(pair, `${started.endpoint}/Not_A_Name`, { method: 'PUT' }))).toBe(
+  expect(await errorCode(await sendSigned(door.pair, `${door.endpoint}/Not_A_Name`, { method: 'PUT' }))).toBe(
     '400 InvalidBucketName',
   )
 })
@@ -91,8 +59,8 @@ test('SP5 buckets are created, listed, read and deleted', async () => {
 test('SP1 a token of a bucket reaches its bucket only, by its scopes, until it is revoked', async () => {
   const [Bucket, other] = [await newBucket(), await newBucket()]
   await put(Bucket, 'a', 'text')
-  const own = await makePair(started.server, '--bucket', Bucket, '--scope', 'media:read,media:write')
-  const reader = clientOf(started.endpoint, own)
+  const own = await makePair(door.server, '--bucket', Bucket, '--scope', 'media:read,media:write')
+  const reader = clientOf(door.endpoint, own)
   expect((await reader.send(new ListBucketsCommand({}))).Buckets?.map(({ Name }) => Name)).toEqual([Bucket])
   expect((await reader.send(new HeadObjectCommand({ Bucket, Key: 'a' }))).ContentLength).toBe(4)
   for (const [method, path] of [
@@ -101,14 +69,12 @@ test('SP1 a token of a bucket reaches its bucket only, by its scopes, until it i
     ['DELETE', `/${Bucket}/a`],
     ['PUT', `/${Bucket}/a`],
   ] as const)
-    expect(await errorCode(await sendSigned(own, started.endpoint + path, { method })), path).toBe(
+    expect(await errorCode(await sendSigned(own, door.endpoint + path, { method })), path).toBe(
       '403 AccessDenied',
     )
   await reader.send(new PutObjectCommand({ Bucket, Key: 'b', Body: 'new' }))
-  await started.server.command('token', 'revoke', own.accessKeyId)
-  expect(await errorCode(await sendSigned(own, `${started.endpoint}/${Bucket}`))).toBe(
-    '403 InvalidAccessKeyId',
-  )
+  await door.server.command('token', 'revoke', own.accessKeyId)
+  expect(await errorCode(await sendSigned(own, `${door.endpoint}/${Bucket}`))).toBe('403 InvalidAccessKeyId')
   reader.destroy()
 })
 
@@ -116,7 +82,7 @@ test('SP1 the keys are those of the response to POST /api/tokens, and stay valid
   const Bucket = await newBucket()
   const { token } = JSON.parse(
     (
-      await started.server.command(
+      await door.server.command(
         'token',
         'create',
         '--bucket',
@@ -128,7 +94,7 @@ test('SP1 the keys are those of the response to POST /api/tokens, and stay valid
     ).stdout,
   )
   const create = (body: object) =>
-    fetch(`${started.server.url}/api/tokens`, {
+    fetch(`${door.server.url}/api/tokens`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ scopes: ['media:read'], ...body }),
@@ -141,15 +107,15 @@ test('SP1 the keys are those of the response to POST /api/tokens, and stay valid
   expect(await (await create({})).json()).not.toHaveProperty('secret_access_key')
   expect((await create({ s3: 'yes' })).status).toBe(400)
   const own = { accessKeyId: created.access_key_id, secretAccessKey: created.secret_access_key }
-  const url = `${started.endpoint}/${Bucket}`
+  const url = `${door.endpoint}/${Bucket}`
   expect((await sendSigned(own, url)).status).toBe(200)
-  const { stdout: before } = await started.server.command('token', 'keys', created.id, '--json')
+  const { stdout: before } = await door.server.command('token', 'keys', created.id, '--json')
   expect(JSON.parse(before)).toEqual({
     access_key_id: created.id,
     secret_access_key: created.secret_access_key,
   })
-  await started.server.command('keys', 'rotate')
-  const { stdout: after } = await started.server.command('token', 'keys', created.id, '--json')
+  await door.server.command('keys', 'rotate')
+  const { stdout: after } = await door.server.command('token', 'keys', created.id, '--json')
   const secretAccessKey = JSON.parse(after).secret_access_key
   expect(secretAccessKey).not.toBe(created.secret_access_key)
   expect((await sendSigned({ ...own, secretAccessKey }, url)).status).toBe(200)
@@ -158,7 +124,7 @@ test('SP1 the keys are those of the response to POST /api/tokens, and stay valid
 
 test('SP2 requests with a wrong, old, foreign or partial signature are refused, and store nothing', async () => {
   const Bucket = await newBucket()
-  const url = `${started.endpoint}/${Bucket}/a`
+  const url = `${door.endpoint}/${Bucket}/a`
   const body = 'text'
   const method = 'PUT'
   const minutes = 60_000
@@ -166,46 +132,55 @@ test('SP2 requests with a wrong, old, foreign or partial signature are refused, 
   const cases: readonly (readonly [Promise<Response>, string])[] = [
     [fetch(url, { method, body }), '403 AccessDenied'],
     [fetch(url, { method, body, headers: { authorization: 'Bearer mbkt_x' } }), '400 InvalidRequest'],
-    [sendSigned({ ...pair, secretAccessKey: 'other' }, url, { method, body }), '403 SignatureDoesNotMatch'],
     [
-      sendSigned({ ...pair, accessKeyId: 'tok_000000000000' }, url, { method, body }),
+      sendSigned({ ...door.pair, secretAccessKey: 'other' }, url, { method, body }),
+      '403 SignatureDoesNotMatch',
+    ],
+    [
+      sendSigned({ ...door.pair, accessKeyId: 'tok_000000000000' }, url, { method, body }),
       '403 InvalidAccessKeyId',
     ],
     [
-      sendSigned({ ...pair, accessKeyId: 'AKIAIOSFODNN7EXAMPLE' }, url, { method, body }),
+      sendSigned({ ...door.pair, accessKeyId: 'AKIAIOSFODNN7EXAMPLE' }, url, { method, body }),
       '403 InvalidAccessKeyId',
     ],
-    [sendSigned(pair, url, { method, body, time: now - 16 * minutes }), '403 RequestTimeTooSkewed'],
-    [sendSigned(pair, url, { method, body, time: now + 16 * minutes }), '403 RequestTimeTooSkewed'],
+    [sendSigned(door.pair, url, { method, body, time: now - 16 * minutes }), '403 RequestTimeTooSkewed'],
+    [sendSigned(door.pair, url, { method, body, time: now + 16 * minutes }), '403 RequestTimeTooSkewed'],
     [
-      sendSigned(pair, url, { method, body, scope: '20200101/us-east-1/s3/aws4_request' }),
+      sendSigned(door.pair, url, { method, body, scope: '20200101/us-east-1/s3/aws4_request' }),
       '400 AuthorizationHeaderMalformed',
     ],
     [
-      sendSigned(pair, url, { method, body, scope: '20261129/us-east-1/ec2/aws4_request' }),
+      sendSigned(door.pair, url, { method, body, scope: '20261129/us-east-1/ec2/aws4_request' }),
       '400 AuthorizationHeaderMalformed',
     ],
-    [sendSigned(pair, url, { method, body, unsigned: { 'x-amz-acl': 'public-read' } }), '403 AccessDenied'],
     [
-      sendSigned(pair, url, { method, body, payloadHash: createHash('sha256').digest('hex') }),
+      sendSigned(door.pair, url, { method, body, unsigned: { 'x-amz-acl': 'public-read' } }),
+      '403 AccessDenied',
+    ],
+    [
+      sendSigned(door.pair, url, { method, body, payloadHash: createHash('sha256').digest('hex') }),
       '400 ContentSHA256Mismatch',
     ],
     [
-      sendSigned(pair, url, { method, body, payloadHash: 'STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD' }),
+      sendSigned(door.pair, url, { method, body, payloadHash: 'STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD' }),
       '400 InvalidArgument',
     ],
-    [sendSigned(pair, url, { method, body, headers: { 'content-md5': 'AAAA' } }), '400 InvalidDigest'],
+    [sendSigned(door.pair, url, { method, body, headers: { 'content-md5': 'AAAA' } }), '400 InvalidDigest'],
     [
-      sendSigned(pair, url, { method, body, headers: { 'content-md5': 'AAAAAAAAAAAAAAAAAAAAAA==' } }),
+      sendSigned(door.pair, url, { method, body, headers: { 'content-md5': 'AAAAAAAAAAAAAAAAAAAAAA==' } }),
       '400 BadDigest',
     ],
     [
-      sendSigned(pair, url, { method, body, headers: { 'x-amz-checksum-crc32': 'AAAAAA==' } }),
+      sendSigned(door.pair, url, { method, body, headers: { 'x-amz-checksum-crc32': 'AAAAAA==' } }),
       '400 BadDigest',
     ],
-    [sendSigned(pair, url, { method, body, headers: { 'x-amz-checksum-crc32': 'AAAA' } }), '400 BadDigest'],
     [
-      sendSigned(pair, url, {
+      sendSigned(door.pair, url, { method, body, headers: { 'x-amz-checksum-crc32': 'AAAA' } }),
+      '400 BadDigest',
+    ],
+    [
+      sendSigned(door.pair, url, {
         method,
         body,
         headers: { 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-checksum-crc32c': 'AAAAAA==' },
@@ -220,11 +195,11 @@ test('SP2 requests with a wrong, old, foreign or partial signature are refused, 
 
 test('SP3 signed chunks are verified one by one, and a body that is not as it was announced is not stored', async () => {
   const Bucket = await newBucket()
-  const url = `${started.endpoint}/${Bucket}/a`
+  const url = `${door.endpoint}/${Bucket}/a`
   const pieces = ['x'.repeat(70_000), 'end']
   async function send(change: (body: string) => string, length = 70_003): Promise<Response> {
     const headers = { 'x-amz-decoded-content-length': `${length}`, 'content-encoding': 'aws-chunked,gzip' }
-    const signed = signHeaders(pair, url, {
+    const signed = signHeaders(door.pair, url, {
       ...{ method: 'PUT', headers, payloadHash: 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD' },
     })
     return fetch(url, { method: 'PUT', headers: signed.headers, body: change(signedChunks(signed, pieces)) })
@@ -263,7 +238,7 @@ test.each(['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'] as const)(
 
 test('SP4 what is not implemented gets 501 with its name, and nothing is accepted in silence', async () => {
   const Bucket = await newBucket()
-  const bucket = `${started.endpoint}/${Bucket}`
+  const bucket = `${door.endpoint}/${Bucket}`
   const cases: readonly (readonly [string, string, Readonly<Record<string, string>>, string])[] = [
     ['GET', `${bucket}?policy`, {}, 'GetBucketPolicy'],
     ['PUT', `${bucket}?lifecycle`, {}, 'PutBucketLifecycleConfiguration'],
@@ -280,7 +255,7 @@ test('SP4 what is not implemented gets 501 with its name, and nothing is accepte
     ['PATCH', `${bucket}/a`, {}, 'PATCHObject'],
   ]
   for (const [method, url, headers, name] of cases) {
-    const response = await sendSigned(pair, url, { method, headers })
+    const response = await sendSigned(door.pair, url, { method, headers })
     const text = await response.text()
     expect([response.status, text], url).toEqual([501, expect.stringContaining(name)])
   }
@@ -322,22 +297,22 @@ test('SP6 lists of both versions go on after any key, with delimiters and encode
   expect(after.Contents?.[0]).toMatchObject({ Key: 'b/2', Owner: { ID: 'mediabucket' } })
   expect((await client.send(new ListObjectsV2Command({ Bucket, MaxKeys: 0 }))).IsTruncated).toBe(false)
   for (const query of ['max-keys=x', 'encoding-type=xml', 'list-type=2&continuation-token=!'])
-    expect(await errorCode(await sendSigned(pair, `${started.endpoint}/${Bucket}?${query}`))).toBe(
+    expect(await errorCode(await sendSigned(door.pair, `${door.endpoint}/${Bucket}?${query}`))).toBe(
       '400 InvalidArgument',
     )
 })
 
 test('SP7 errors have the request id of the header, and unusual requests get errors of the protocol', async () => {
   const Bucket = await newBucket()
-  const response = await sendSigned(pair, `${started.endpoint}/${Bucket}/none%20here`)
+  const response = await sendSigned(door.pair, `${door.endpoint}/${Bucket}/none%20here`)
   expect(response.headers.get('content-type')).toBe('application/xml')
   expect(await response.text()).toBe(
     `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>NoSuchKey</Code><Message>The key does not exist.</Message><Resource>/${Bucket}/none%20here</Resource><RequestId>${response.headers.get('x-amz-request-id')}</RequestId></Error>`,
   )
   for (const path of ['/%ff/a', `/${Bucket}/%zz`, `/${Bucket}/a%ed%a0%80`])
-    expect(await errorCode(await fetch(started.endpoint + path)), path).toBe('400 InvalidURI')
-  const long = `${started.endpoint}/${Bucket}/${'k'.repeat(1_025)}`
-  expect(await errorCode(await sendSigned(pair, long, { method: 'PUT', body: 'x' }))).toBe(
+    expect(await errorCode(await fetch(door.endpoint + path)), path).toBe('400 InvalidURI')
+  const long = `${door.endpoint}/${Bucket}/${'k'.repeat(1_025)}`
+  expect(await errorCode(await sendSigned(door.pair, long, { method: 'PUT', body: 'x' }))).toBe(
     '400 KeyTooLongError',
   )
 })
@@ -397,33 +372,33 @@ test('SP8 a page that a signed URL opens is inert, whatever type it asks for, an
     ContentDisposition: 'inline; filename="a.html"',
   })
   const response = await sendSigned(
-    pair,
-    `${started.endpoint}/${Bucket}/a?response-content-type=image%2Fsvg%2Bxml`,
+    door.pair,
+    `${door.endpoint}/${Bucket}/a?response-content-type=image%2Fsvg%2Bxml`,
   )
   expect(response.headers.get('content-type')).toBe('image/svg+xml')
   expect(response.headers.get('content-security-policy')).toContain('sandbox')
-  const url = `${started.endpoint}/${Bucket}/a?response-content-type=text%2Fhtml&response-content-disposition=inline`
-  expect((await sendSigned(pair, url)).headers.get('x-content-type-options')).toBe('nosniff')
-  const injected = `${started.endpoint}/${Bucket}/a?response-cache-control=a%0d%0aSet-Cookie:%20b`
-  expect(await errorCode(await sendSigned(pair, injected))).toBe('400 InvalidArgument')
+  const url = `${door.endpoint}/${Bucket}/a?response-content-type=text%2Fhtml&response-content-disposition=inline`
+  expect((await sendSigned(door.pair, url)).headers.get('x-content-type-options')).toBe('nosniff')
+  const injected = `${door.endpoint}/${Bucket}/a?response-cache-control=a%0d%0aSet-Cookie:%20b`
+  expect(await errorCode(await sendSigned(door.pair, injected))).toBe('400 InvalidArgument')
 })
 
 test('SP8 metadata come back with the bytes that were sent', async () => {
   const Bucket = await newBucket()
-  const url = `${started.endpoint}/${Bucket}/a`
+  const url = `${door.endpoint}/${Bucket}/a`
   const headers = {
     'x-amz-meta-utf8': Buffer.from('Grüße').toString('latin1'),
     'x-amz-meta-latin1': 'Gr\xfc\xdfe',
     'x-amz-meta-rfc2047': '=?UTF-8?B?R3LDvMOfZQ==?=',
   }
-  expect((await sendSigned(pair, url, { method: 'PUT', headers, body: 'x' })).status).toBe(200)
-  const response = await sendSigned(pair, url)
+  expect((await sendSigned(door.pair, url, { method: 'PUT', headers, body: 'x' })).status).toBe(200)
+  const response = await sendSigned(door.pair, url)
   for (const [name, value] of Object.entries(headers)) expect(response.headers.get(name)).toBe(value)
   // boto3 sends Latin-1 and signs UTF-8.
   const encoding = 'utf8'
-  expect((await sendSigned(pair, url, { method: 'PUT', headers, body: 'x', encoding })).status).toBe(200)
+  expect((await sendSigned(door.pair, url, { method: 'PUT', headers, body: 'x', encoding })).status).toBe(200)
   const long = { 'x-amz-meta-a': 'a'.repeat(2_048) }
-  expect(await errorCode(await sendSigned(pair, url, { method: 'PUT', headers: long, body: 'x' }))).toBe(
+  expect(await errorCode(await sendSigned(door.pair, url, { method: 'PUT', headers: long, body: 'x' }))).toBe(
     '400 MetadataTooLarge',
   )
 })
@@ -495,13 +470,13 @@ test('SP10 the ACL of an object is one bit, which a bucket without public keys r
     client.send(new PutObjectAclCommand({ Bucket, Key: 'a', ACL: 'public-read' })),
   ).rejects.toMatchObject(refused)
   expect(await textOf(Bucket, 'a')).toBe('a')
-  expect(await errorCode(await fetch(`${started.endpoint}/${Bucket}/a`))).toBe('403 AccessDenied')
+  expect(await errorCode(await fetch(`${door.endpoint}/${Bucket}/a`))).toBe('403 AccessDenied')
 })
 
 test('SP11 everybody reads public objects of a bucket that allows them, also smaller pictures', async () => {
   const Bucket = await newBucket()
-  const url = `${started.endpoint}/${Bucket}/a.png`
-  await started.server.command('bucket', 'set', Bucket, '--public-keys', 'on')
+  const url = `${door.endpoint}/${Bucket}/a.png`
+  await door.server.command('bucket', 'set', Bucket, '--public-keys', 'on')
   const background = { r: 200, g: 40, b: 40 }
   const picture = await sharp({ create: { width: 600, height: 600, channels: 3, background } })
     .png()
@@ -525,14 +500,14 @@ test('SP11 everybody reads public objects of a bucket that allows them, also sma
     ['/a.png', { method: 'DELETE' }],
     ['/a.png', { method: 'PUT', body: 'x' }],
   ] as const)
-    expect(await errorCode(await fetch(`${started.endpoint}/${Bucket}${path}`, init)), path).toBe(
+    expect(await errorCode(await fetch(`${door.endpoint}/${Bucket}${path}`, init)), path).toBe(
       '403 AccessDenied',
     )
   await client.send(new PutObjectAclCommand({ Bucket, Key: 'a.png', ACL: 'private' }))
   expect(await errorCode(await fetch(url))).toBe('403 AccessDenied')
   await client.send(new PutObjectAclCommand({ Bucket, Key: 'a.png', ACL: 'public-read' }))
   expect((await fetch(url)).status).toBe(200)
-  await started.server.command('bucket', 'set', Bucket, '--public-keys', 'off')
+  await door.server.command('bucket', 'set', Bucket, '--public-keys', 'off')
   expect(await errorCode(await fetch(url))).toBe('403 AccessDenied')
 })
 
@@ -571,7 +546,7 @@ test('O3 no line of the log has a key, in a path or in a URL that is signed', as
   const url = await getSignedUrl(client, new GetObjectCommand({ Bucket, Key: 'payroll/anna secret.txt' }))
   expect((await fetch(url)).status).toBe(200)
   await client.send(new ListObjectsV2Command({ Bucket, Prefix: 'payroll/anna secret' }))
-  const lines = () => started.server.log().filter(({ path }) => path === `/${Bucket}/*`)
+  const lines = () => door.server.log().filter(({ path }) => path === `/${Bucket}/*`)
   await expect.poll(() => lines().length).toBe(4)
-  expect(JSON.stringify(started.server.log())).not.toMatch(/payroll|secret|Signature=/)
+  expect(JSON.stringify(door.server.log())).not.toMatch(/payroll|secret|Signature=/)
 })

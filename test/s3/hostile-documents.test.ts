@@ -4,37 +4,22 @@ import {
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Connection, openConnection } from '../harness/connection.ts'
 import { forgetPeak, memory } from '../harness/resources.ts'
-import {
-  clientOf,
-  codeOf,
-  makeServicePair,
-  type Pair,
-  rawRequest,
-  type S3Server,
-  sendTarget,
-  signTarget,
-  startS3Server,
-} from '../harness/s3-door.ts'
+import { codeOf, rawRequest, signTarget, useS3Door } from '../harness/s3-door.ts'
 import { until } from '../harness/until.ts'
 
-let started: S3Server
-let pair: Pair
-let client: S3Client
+const door = useS3Door()
+const { client } = door
 let UploadId = ''
 let part = ''
 const Bucket = 'documents'
 const mebibyte = 1024 * 1024
 
 beforeAll(async () => {
-  started = await startS3Server()
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
   await client.send(new CreateBucketCommand({ Bucket }))
   await client.send(new PutObjectCommand({ Bucket, Key: 'kept', Body: 'x' }))
   const created = await client.send(new CreateMultipartUploadCommand({ Bucket, Key: 'a' }))
@@ -43,10 +28,6 @@ beforeAll(async () => {
     new UploadPartCommand({ Bucket, Key: 'a', UploadId, PartNumber: 1, Body: 'x' }),
   )
   part = `<Part><PartNumber>1</PartNumber><ETag>${ETag}</ETag></Part>`
-})
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
 })
 
 /** The requests that read a document, each with the name of its root. */
@@ -100,7 +81,7 @@ test('SP4 documents with entities, of other shapes and without end are refused, 
   ]
   for (const [method, target, root] of requests())
     for (const body of texts(root)) {
-      const response = await sendTarget(pair, started.endpoint, target, { method, body })
+      const response = await door.send(target, { method, body })
       expect(codeOf(response), `${target} ${body.slice(0, 60)}`).toBe('400 MalformedXML')
     }
   await expectUnchanged()
@@ -109,7 +90,7 @@ test('SP4 documents with entities, of other shapes and without end are refused, 
 test('SP9 a completion of 100,000 parts, of parts in any order and of numbers beyond all is refused', async () => {
   const [[, target]] = requests()
   const complete = (parts: string) =>
-    sendTarget(pair, started.endpoint, target, {
+    door.send(target, {
       ...{ method: 'POST', body: `<CompleteMultipartUpload>${parts}</CompleteMultipartUpload>` },
     })
   for (const [parts, code] of [
@@ -135,7 +116,7 @@ test('SP9 a completion of 100,000 parts, of parts in any order and of numbers be
 
 test('SP4 Delete of too many keys, of none and of versions is refused, and deletes nothing', async () => {
   const remove = (keys: string) =>
-    sendTarget(pair, started.endpoint, `/${Bucket}?delete`, {
+    door.send(`/${Bucket}?delete`, {
       method: 'POST',
       body: `<Delete>${keys}</Delete>`,
     })
@@ -150,18 +131,18 @@ test('SP4 Delete of too many keys, of none and of versions is refused, and delet
 })
 
 test('N5 many large documents at once take a bounded memory', async () => {
-  const { host } = new URL(started.endpoint)
+  const { host } = door
   const body = `<Delete>${'<Object><Key>none</Key></Object>'.repeat(110_000)}</Delete>`
   const target = `/${Bucket}?delete`
-  const { headers } = signTarget(pair, host, target, { method: 'POST', body })
+  const { headers } = signTarget(door.pair, host, target, { method: 'POST', body })
   const request = rawRequest('POST', target, headers, body)
   expect(request.byteLength).toBeGreaterThan(3 * mebibyte)
-  await forgetPeak(started.server)
-  const before = await memory(started.server)
+  await forgetPeak(door.server)
+  const before = await memory(door.server)
   const connections: Connection[] = []
   try {
     for (let count = 0; count < 60; count += 1) {
-      const connection = await openConnection(started.endpoint)
+      const connection = await openConnection(door.endpoint)
       connections.push(connection)
       // All but the last byte.
       connection.send(request.subarray(0, -1))
@@ -169,10 +150,10 @@ test('N5 many large documents at once take a bounded memory', async () => {
     await until('documents that are refused', () =>
       connections.some((connection) => connection.received().includes('<Code>SlowDown</Code>')),
     )
-    expect((await sendTarget(pair, started.endpoint, `/${Bucket}/kept`)).body).toBe('x')
+    expect((await door.send(`/${Bucket}/kept`)).body).toBe('x')
     for (const connection of connections) connection.send(request.subarray(-1))
     await Promise.all(connections.map(({ closed }) => closed))
-    const { peak } = await memory(started.server)
+    const { peak } = await memory(door.server)
     console.log(`60 documents of 3.4 MiB: ${Math.round((peak - before.now) / mebibyte)} MiB more`)
     expect(peak - before.now).toBeLessThan(200 * mebibyte)
     for (const connection of connections)

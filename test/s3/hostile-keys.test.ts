@@ -1,45 +1,15 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { CreateBucketCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3'
+import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sendRaw } from '../harness/raw-http.ts'
-import {
-  clientOf,
-  codeOf,
-  makeServicePair,
-  type Pair,
-  rawRequest,
-  type S3Server,
-  sendTarget,
-  signTarget,
-  startS3Server,
-} from '../harness/s3-door.ts'
+import { codeOf, rawRequest, signTarget, useS3Door } from '../harness/s3-door.ts'
 
-let started: S3Server
-let pair: Pair
-let client: S3Client
-let buckets = 0
+const door = useS3Door()
+const { client, newBucket } = door
 
-beforeAll(async () => {
-  started = await startS3Server()
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
-})
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
-})
-
-async function newBucket(): Promise<string> {
-  buckets += 1
-  const Bucket = `keys-${buckets}`
-  await client.send(new CreateBucketCommand({ Bucket }))
-  return Bucket
-}
-
-const send = (target: string, method: string, body = '') =>
-  sendTarget(pair, started.endpoint, target, { method, body })
+const send = (target: string, method: string, body = '') => door.send(target, { method, body })
 
 /** All keys of a bucket, as they are listed. */
 async function keysOf(Bucket: string): Promise<string[]> {
@@ -92,8 +62,8 @@ test('OK1 a byte that is not encoded is one of the key, or the request is refuse
     const character = String.fromCharCode(byte)
     if ('?#%'.includes(character)) continue
     const target = `/${Bucket}/r${character}`
-    const { headers } = signTarget(pair, new URL(started.endpoint).host, target, { method: 'PUT', body: 'x' })
-    const response = await sendRaw(started.endpoint, rawRequest('PUT', target, headers, 'x'))
+    const { headers } = signTarget(door.pair, door.host, target, { method: 'PUT', body: 'x' })
+    const response = await sendRaw(door.endpoint, rawRequest('PUT', target, headers, 'x'))
     const isPlain = byte > 0x20 && byte < 0x7f
     expect(codeOf(response), JSON.stringify(character)).toMatch(isPlain ? /^200 / : /^40[03] /)
     if (isPlain) stored.push(`r${character}`)
@@ -113,7 +83,7 @@ test('OK1 dots, slashes and backslashes are characters of a key, which leads to 
     await expectRoundTrip(Bucket, plain, decodeURIComponent(plain))
   expect(await keysOf(other)).toEqual([])
   expect(await keysOf(Bucket)).toEqual(inOrder([...keys, 'x/../y', 'x/../z', '../a2']))
-  for (const directory of [started.server.data, dirname(started.server.data)])
+  for (const directory of [door.server.data, dirname(door.server.data)])
     for (const name of ['a', 'a2', 'etc', 'z', '-rf', '~'])
       expect(existsSync(join(directory, name)), `${directory}/${name}`).toBe(false)
 })
@@ -174,7 +144,7 @@ test('OK1 any bytes are a key if they are well-formed and short enough, and othe
 test('SP8 sources of copies and entries of Delete are keys of any bytes too, and lead nowhere else', async () => {
   const Bucket = await newBucket()
   const copy = (source: string, key = 'copy') =>
-    sendTarget(pair, started.endpoint, `/${Bucket}/${key}`, {
+    door.send(`/${Bucket}/${key}`, {
       method: 'PUT',
       headers: { 'x-amz-copy-source': source },
     })

@@ -3,46 +3,26 @@ import {
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  type S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { signatureV2 } from '../../packages/server/src/s3/signature-v2.ts'
 import { sendRaw } from '../harness/raw-http.ts'
-import {
-  clientOf,
-  codeOf,
-  makeServicePair,
-  type Pair,
-  rawRequest,
-  type S3Server,
-  sendTarget,
-  signedChunks,
-  signTarget,
-  startS3Server,
-} from '../harness/s3-door.ts'
+import { codeOf, rawRequest, signedChunks, signTarget, useS3Door } from '../harness/s3-door.ts'
 
-let started: S3Server
-let pair: Pair
-let client: S3Client
+const door = useS3Door()
+const { client } = door
 let host: string
 const Bucket = 'hostile'
 
 beforeAll(async () => {
-  started = await startS3Server()
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
-  host = new URL(started.endpoint).host
+  host = door.host
   await client.send(new CreateBucketCommand({ Bucket }))
-})
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
 })
 
 const put = { method: 'PUT', body: 'text' } as const
 const raw = (headers: Readonly<Record<string, string>>, body: string | Uint8Array = put.body, key = 'a') =>
-  sendRaw(started.endpoint, rawRequest('PUT', `/${Bucket}/${key}`, headers, body))
+  sendRaw(door.endpoint, rawRequest('PUT', `/${Bucket}/${key}`, headers, body))
 
 async function expectNothingStored() {
   expect((await client.send(new ListObjectsV2Command({ Bucket }))).KeyCount).toBe(0)
@@ -57,7 +37,7 @@ test('SP2 each header that is signed, changed by one character in any place, is 
     ...{ 'content-type': 'text/plain', 'content-md5': 'HLAPVi0VBJIH/6pwIVKCcA==' },
     ...{ 'x-amz-meta-one': '1', 'x-amz-acl': 'private', 'x-amz-storage-class': 'STANDARD' },
   }
-  const { headers } = signTarget(pair, host, `/${Bucket}/a`, { ...put, headers: sent })
+  const { headers } = signTarget(door.pair, host, `/${Bucket}/a`, { ...put, headers: sent })
   const { authorization: _authorization, ...others } = headers
   for (const [name, value] of Object.entries(others))
     for (const at of [0, Math.floor(value.length / 2), value.length - 1]) {
@@ -75,7 +55,7 @@ test('SP2 each header that is signed, changed by one character in any place, is 
 })
 
 test('SP2 the Authorization header, changed by one character in any place, is refused', async () => {
-  const { headers, authorization } = signTarget(pair, host, `/${Bucket}/a`, put)
+  const { headers, authorization } = signTarget(door.pair, host, `/${Bucket}/a`, put)
   for (let at = 0; at < authorization.length; at += 1) {
     const code = codeOf(await raw({ ...headers, authorization: changed(authorization, at) }))
     expect(code, changed(authorization, at)).toMatch(/^40[03] /)
@@ -92,7 +72,7 @@ test('SP2 the Authorization header, changed by one character in any place, is re
     authorization.replaceAll(', ', ' '),
     'AWS4-HMAC-SHA256',
     'AWS4-HMAC-SHA256 '.repeat(500),
-    `AWS ${pair.accessKeyId}:aaaaaaaaaaaaaaaaaaaaaaaaaaa=`,
+    `AWS ${door.pair.accessKeyId}:aaaaaaaaaaaaaaaaaaaaaaaaaaa=`,
   ])
     expect(codeOf(await raw({ ...headers, authorization: wrong })), wrong).toMatch(/^40[03] /)
   await expectNothingStored()
@@ -106,7 +86,7 @@ test('SP2 a signed URL, changed by one character in any place of its query, is r
     ContentType: 'text/plain',
   })
   const { pathname, search } = new URL(await getSignedUrl(client, command, { expiresIn: 3_600 }))
-  const send = (target: string) => sendRaw(started.endpoint, rawRequest('PUT', target, { host }, put.body))
+  const send = (target: string) => sendRaw(door.endpoint, rawRequest('PUT', target, { host }, put.body))
   for (let at = 1; at < search.length; at += 1) {
     const code = codeOf(await send(pathname + changed(search, at)))
     expect(code, changed(search, at)).toMatch(/^40[03] /)
@@ -117,10 +97,10 @@ test('SP2 a signed URL, changed by one character in any place of its query, is r
   expect((await send(pathname + search)).status).toBe(200)
   const get = new URL(await getSignedUrl(client, new GetObjectCommand({ Bucket, Key: 'a' })))
   for (const target of [`${get.pathname}b${get.search}`, `${get.pathname}%2F${get.search}`])
-    expect(codeOf(await sendRaw(started.endpoint, rawRequest('GET', target, { host }))), target).toBe(
+    expect(codeOf(await sendRaw(door.endpoint, rawRequest('GET', target, { host }))), target).toBe(
       '403 SignatureDoesNotMatch',
     )
-  await sendTarget(pair, started.endpoint, `/${Bucket}/a`, { method: 'DELETE' })
+  await door.send(`/${Bucket}/a`, { method: 'DELETE' })
 })
 
 test('SP2 a URL of Version 2, changed by one character in any place of its query, is refused', async () => {
@@ -131,14 +111,14 @@ test('SP2 a URL of Version 2, changed by one character in any place of its query
     const target = { path, bucket: Bucket, key: 'a', isVirtual: false }
     const signed = { ...target, query: new URLSearchParams(query) }
     const keys = new URLSearchParams({
-      Signature: signatureV2(pair.secretAccessKey, { method, rawHeaders }, signed, expires),
-      AWSAccessKeyId: pair.accessKeyId,
+      Signature: signatureV2(door.pair.secretAccessKey, { method, rawHeaders }, signed, expires),
+      AWSAccessKeyId: door.pair.accessKeyId,
       Expires: expires,
     })
     return `?${query}${query === '' ? '' : '&'}${keys}`
   }
   const send = (search: string, headers = {}, method = 'PUT') =>
-    sendRaw(started.endpoint, rawRequest(method, path + search, { host, ...headers }, put.body))
+    sendRaw(door.endpoint, rawRequest(method, path + search, { host, ...headers }, put.body))
   const search = sign('')
   for (let at = 1; at < search.length; at += 1)
     expect(codeOf(await send(changed(search, at))), changed(search, at)).toMatch(/^40[03] /)
@@ -152,18 +132,18 @@ test('SP2 a URL of Version 2, changed by one character in any place of its query
     expect(codeOf(await send(search.replace(/Expires=\d+/, `Expires=${time}`))), time).toMatch(/^403 /)
   await expectNothingStored()
   expect((await send(search)).status).toBe(200)
-  await sendTarget(pair, started.endpoint, path, { method: 'DELETE' })
+  await door.send(path, { method: 'DELETE' })
 })
 
 test('SP2 requests are refused before and after their time, and with times that are none', async () => {
   const minutes = 60_000
   for (const by of [-16, -60, -525_600, 16, 60, 525_600]) {
     const time = Date.now() + by * minutes
-    expect(codeOf(await sendTarget(pair, started.endpoint, `/${Bucket}/a`, { ...put, time })), `${by}`).toBe(
+    expect(codeOf(await door.send(`/${Bucket}/a`, { ...put, time })), `${by}`).toBe(
       '403 RequestTimeTooSkewed',
     )
   }
-  const { headers } = signTarget(pair, host, `/${Bucket}/a`, put)
+  const { headers } = signTarget(door.pair, host, `/${Bucket}/a`, put)
   for (const date of [
     ...['', '0', '99999999T999999Z', '20261301T000000Z', '2026-11-29T00:00:00Z'],
     ...['Sun, 29 Nov 2026 00:00:00 GMT', '20261129T000000', ' ', '-20261129T000000Z'],
@@ -176,27 +156,30 @@ test('SP2 requests are refused before and after their time, and with times that 
 })
 
 test('SP2 two signatures, two Authorization headers and two of any header of S3 are refused', async () => {
-  const { headers, authorization } = signTarget(pair, host, `/${Bucket}/a`, put)
+  const { headers, authorization } = signTarget(door.pair, host, `/${Bucket}/a`, put)
   const twice = async (line: string) => {
     const request = rawRequest('PUT', `/${Bucket}/a`, headers, put.body).toString('latin1')
-    return codeOf(await sendRaw(started.endpoint, request.replace('\r\n', `\r\n${line}\r\n`)))
+    return codeOf(await sendRaw(door.endpoint, request.replace('\r\n', `\r\n${line}\r\n`)))
   }
   expect(await twice(`authorization: ${authorization}`)).toBe('400 InvalidArgument')
   for (const name of ['x-amz-date', 'x-amz-content-sha256', 'host'] as const)
     expect(await twice(`${name}: ${headers[name]}`), name).toMatch(/^40[03] /)
   const url = new URL(await getSignedUrl(client, new PutObjectCommand({ Bucket, Key: 'a' })))
   const target = url.pathname + url.search
-  expect(codeOf(await sendRaw(started.endpoint, rawRequest('PUT', target, headers, put.body)))).toBe(
+  expect(codeOf(await sendRaw(door.endpoint, rawRequest('PUT', target, headers, put.body)))).toBe(
     '400 InvalidArgument',
   )
   await expectNothingStored()
 })
 
 test('SP2 line breaks and NUL in headers and in parameters add no header, and are refused', async () => {
-  const { headers } = signTarget(pair, host, `/${Bucket}/a`, put)
+  const { headers } = signTarget(door.pair, host, `/${Bucket}/a`, put)
   for (const control of ['\r\n', '\r', '\n', '\0', '\r\n\r\n', '\x0b', '\x7f']) {
     const value = `a${control}x-amz-acl: public-read`
-    const signed = signTarget(pair, host, `/${Bucket}/a`, { ...put, headers: { 'x-amz-meta-one': value } })
+    const signed = signTarget(door.pair, host, `/${Bucket}/a`, {
+      ...put,
+      headers: { 'x-amz-meta-one': value },
+    })
     const code = codeOf(await raw(signed.headers))
     expect(code, JSON.stringify(control)).toMatch(/^40[03] /)
     expect(codeOf(await raw({ ...headers, [`x-amz-meta-a${control}b`]: 'c' }))).toMatch(/^40[03] /)
@@ -208,16 +191,16 @@ test('SP2 line breaks and NUL in headers and in parameters add no header, and ar
     for (const value of ['a%0d%0aset-cookie:%20b', 'a%0ab', 'a%0db', 'a%00b', 'a%7f', '%E4%B8%AD']) {
       const parameter = name === 'type' ? 'content-type' : name.replace(/^content-/, 'content-')
       const target = `/${Bucket}/stored?response-${parameter}=${value}`
-      expect(codeOf(await sendTarget(pair, started.endpoint, target)), target).toBe('400 InvalidArgument')
+      expect(codeOf(await door.send(target)), target).toBe('400 InvalidArgument')
     }
-  await sendTarget(pair, started.endpoint, `/${Bucket}/stored`, { method: 'DELETE' })
+  await door.send(`/${Bucket}/stored`, { method: 'DELETE' })
 })
 
 test('SP8 metadata of a signed URL that no header could be are refused, and others come back', async () => {
   const sign = async (Metadata: Record<string, string>) => {
     const command = new PutObjectCommand({ Bucket, Key: 'url', Metadata })
     const { pathname, search } = new URL(await getSignedUrl(client, command))
-    return sendRaw(started.endpoint, rawRequest('PUT', pathname + search, { host }, put.body))
+    return sendRaw(door.endpoint, rawRequest('PUT', pathname + search, { host }, put.body))
   }
   for (const metadata of [
     { one: 'a\r\nset-cookie: b' },
@@ -231,9 +214,9 @@ test('SP8 metadata of a signed URL that no header could be are refused, and othe
     expect(codeOf(await sign(metadata)), JSON.stringify(metadata)).toBe('400 InvalidArgument')
   await expectNothingStored()
   expect((await sign({ one: 'é 中' })).status).toBe(200)
-  const response = await sendTarget(pair, started.endpoint, `/${Bucket}/url`)
+  const response = await door.send(`/${Bucket}/url`)
   expect(Buffer.from(response.headers.get('x-amz-meta-one') ?? '', 'latin1').toString()).toBe('é 中')
-  await sendTarget(pair, started.endpoint, `/${Bucket}/url`, { method: 'DELETE' })
+  await door.send(`/${Bucket}/url`, { method: 'DELETE' })
 })
 
 test('SP3 chunks that are not as they were announced store nothing', async () => {
@@ -247,7 +230,7 @@ test('SP3 chunks that are not as they were announced store nothing', async () =>
     }: { length?: string; more?: Record<string, string>; payloadHash?: string } = {},
   ) => {
     const headers = { 'x-amz-decoded-content-length': length, 'content-encoding': 'aws-chunked', ...more }
-    const signed = signTarget(pair, host, `/${Bucket}/a`, { method: 'PUT', headers, payloadHash })
+    const signed = signTarget(door.pair, host, `/${Bucket}/a`, { method: 'PUT', headers, payloadHash })
     return codeOf(await raw(signed.headers, change(signedChunks(signed, pieces))))
   }
   const size = (9_000).toString(16)

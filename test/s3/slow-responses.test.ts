@@ -7,45 +7,27 @@ import {
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { type Connection, openConnection } from '../harness/connection.ts'
-import {
-  clientOf,
-  makeServicePair,
-  type Pair,
-  rawRequest,
-  type S3Server,
-  sendSigned,
-  signTarget,
-  startS3Server,
-} from '../harness/s3-door.ts'
+import { rawRequest, sendSigned, signTarget, useS3Door } from '../harness/s3-door.ts'
 import { slowDisk } from '../harness/slow-disk.ts'
 import { until } from '../harness/until.ts'
 
 const disk = slowDisk()
-let started: S3Server
-let pair: Pair
-let client: S3Client
+const door = useS3Door({ NODE_OPTIONS: disk.options, MEDIABUCKET_IDLE_TIMEOUT: '8s' })
+const { client } = door
 const Bucket = 'slow'
 
 beforeAll(async () => {
   // A response begins after a quarter of this time.
-  started = await startS3Server({ NODE_OPTIONS: disk.options, MEDIABUCKET_IDLE_TIMEOUT: '8s' })
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
   await client.send(new CreateBucketCommand({ Bucket }))
 })
 afterEach(disk.release)
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
-})
 
 const blobs = (): string[] =>
-  readdirSync(join(started.server.data, 'blobs'), { recursive: true, withFileTypes: true })
+  readdirSync(join(door.server.data, 'blobs'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ name }) => name)
 
@@ -64,9 +46,9 @@ async function send(
   target: string,
   { body = '', headers = {} }: { readonly body?: string; readonly headers?: Record<string, string> },
 ): Promise<Connection> {
-  const { host } = new URL(started.endpoint)
-  const connection = await openConnection(started.endpoint)
-  const signed = signTarget(pair, host, target, { method, headers, body })
+  const { host } = door
+  const connection = await openConnection(door.endpoint)
+  const signed = signTarget(door.pair, host, target, { method, headers, body })
   connection.send(rawRequest(method, target, signed.headers, body))
   return connection
 }
@@ -120,7 +102,7 @@ test('MU9 a completion continues without its client, whose repetition gets the r
   disk.release()
   await again.closed
   expect(bodyOf(again)).toContain('</CompleteMultipartUploadResult>')
-  const last = await sendSigned(pair, `${started.endpoint}${target}`, { method: 'POST', body })
+  const last = await sendSigned(door.pair, `${door.endpoint}${target}`, { method: 'POST', body })
   expect(await last.text()).toContain('-1&quot;</ETag>')
   expect((await client.send(new ListObjectsV2Command({ Bucket, Prefix: 'left' }))).KeyCount).toBe(1)
 })

@@ -1,47 +1,32 @@
-import {
-  CreateBucketCommand,
-  ListObjectsV2Command,
-  PutObjectCommand,
-  type S3Client,
-} from '@aws-sdk/client-s3'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CreateBucketCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3'
+import { beforeAll, expect, test } from 'vitest'
 import { signatureV2 } from '../../packages/server/src/s3/signature-v2.ts'
 import { openConnection } from '../harness/connection.ts'
 import { sendRaw } from '../harness/raw-http.ts'
 import {
-  clientOf,
   codeOf,
   makeServicePair,
-  type Pair,
   rawRequest,
-  type S3Server,
   sendTarget,
   signTarget,
   startS3Server,
+  useS3Door,
 } from '../harness/s3-door.ts'
 import { until } from '../harness/until.ts'
 
-let started: S3Server
-let pair: Pair
-let client: S3Client
 const Bucket = 'hosted'
 const name = 's3.example.org'
-const port = () => new URL(started.endpoint).port
+const door = useS3Door({ MEDIABUCKET_S3_HOST: name })
+const { client } = door
+const port = () => new URL(door.endpoint).port
 
 beforeAll(async () => {
-  started = await startS3Server({ MEDIABUCKET_S3_HOST: name })
-  pair = await makeServicePair(started.server)
-  client = clientOf(started.endpoint, pair)
   await client.send(new CreateBucketCommand({ Bucket, ACL: 'public-read' }))
   await client.send(new CreateBucketCommand({ Bucket: 'other' }))
 })
-afterAll(async () => {
-  client.destroy()
-  await started.server[Symbol.asyncDispose]()
-})
 
 const send = (host: string, target: string, method = 'GET', body = '') =>
-  sendTarget(pair, started.endpoint, target, { host, method, body })
+  door.send(target, { host, method, body })
 
 test('SP5 the name in front of the host is the bucket, and the whole path the key', async () => {
   for (const [host, key] of [
@@ -71,15 +56,14 @@ test('SP5 hosts of no bucket, of malformed names and of another bucket than the 
     expect(codeOf(await send(`${label}.${name}`, '/a')), label).toMatch(/^40[04] /)
   expect(codeOf(await send(`UPPER_CASE.${name}`, '/', 'PUT'))).toBe('400 InvalidBucketName')
   const target = '/a'
-  const { headers } = signTarget(pair, `${Bucket}.${name}`, target)
+  const { headers } = signTarget(door.pair, `${Bucket}.${name}`, target)
   for (const host of [`other.${name}`, name, `${Bucket}.${name}.evil.example`])
-    expect(
-      codeOf(await sendRaw(started.endpoint, rawRequest('GET', target, { ...headers, host }))),
-      host,
-    ).toBe('403 SignatureDoesNotMatch')
+    expect(codeOf(await sendRaw(door.endpoint, rawRequest('GET', target, { ...headers, host }))), host).toBe(
+      '403 SignatureDoesNotMatch',
+    )
   // The authority of a target in absolute form does not select a bucket that was not signed.
   const absolute = `http://other.${name}${target}`
-  expect((await sendRaw(started.endpoint, rawRequest('GET', absolute, headers))).body).toBe('a')
+  expect((await sendRaw(door.endpoint, rawRequest('GET', absolute, headers))).body).toBe('a')
 })
 
 test('SP2 a URL of Version 2 is signed with the bucket of its host', async () => {
@@ -87,18 +71,18 @@ test('SP2 a URL of Version 2 is signed with the bucket of its host', async () =>
   const host = `${Bucket}.${name}`
   const sign = (bucket: string) =>
     signatureV2(
-      pair.secretAccessKey,
+      door.pair.secretAccessKey,
       { method: 'GET', rawHeaders: ['host', host] },
       { path: '/a', bucket, key: 'a', query: new URLSearchParams(), isVirtual: true },
       expires,
     )
   const get = (signature: string) => {
     const query = new URLSearchParams({
-      AWSAccessKeyId: pair.accessKeyId,
+      AWSAccessKeyId: door.pair.accessKeyId,
       Expires: expires,
       Signature: signature,
     })
-    return sendRaw(started.endpoint, rawRequest('GET', `/a?${query}`, { host }))
+    return sendRaw(door.endpoint, rawRequest('GET', `/a?${query}`, { host }))
   }
   expect((await get(sign(Bucket))).body).toBe('a')
   expect(codeOf(await get(sign('other')))).toBe('403 SignatureDoesNotMatch')
@@ -111,7 +95,7 @@ test('SP2 a URL of Version 2 is signed with the bucket of its host', async () =>
 
 test('SP11 public objects are read at the host of their bucket', async () => {
   await client.send(new PutObjectCommand({ Bucket, Key: 'public', Body: 'p', ACL: 'public-read' }))
-  const get = (host: string, target: string) => sendRaw(started.endpoint, rawRequest('GET', target, { host }))
+  const get = (host: string, target: string) => sendRaw(door.endpoint, rawRequest('GET', target, { host }))
   expect((await get(`${Bucket}.${name}`, '/public')).body).toBe('p')
   expect(codeOf(await get(`${Bucket}.${name}`, '/a'))).toBe('403 AccessDenied')
   expect(codeOf(await get(`${Bucket}.${name}`, '/'))).toBe('403 AccessDenied')

@@ -3,7 +3,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import { createMcpServer } from './mcp-tools.ts'
 
 /** A request of an agent, whose token the service has verified. */
-interface McpRequest {
+export interface McpRequest {
   readonly request: Request
   /** The value of its body. */
   readonly message: unknown

@@ -1,3 +1,4 @@
+import type { McpRequest } from '@mediabucket/cli/mcp-http'
 import { Fault } from '../core/faults.ts'
 import { readJsonObject } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -5,18 +6,7 @@ import { namedBucket, noStore, parseBearerToken, requireAuthorization } from '..
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 
 /** Answers a message of the Model Context Protocol, whose token is verified. */
-export type HandleMcp = (call: {
-  readonly request: Request
-  readonly message: unknown
-  readonly url: string
-  readonly token: string
-  readonly namedBucket: string | undefined
-  readonly bucket: string | null
-  readonly scopes: ReadonlySet<string>
-  readonly canWrite: boolean
-  readonly fetch: typeof fetch
-  readonly signal: AbortSignal
-}) => Promise<Response>
+export type HandleMcp = (call: McpRequest) => Promise<Response>
 
 export interface McpParts {
   readonly http: HttpContext
