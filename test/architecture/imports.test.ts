@@ -179,7 +179,7 @@ test('the commands of the server import the command line, its other folders only
 test('the core alone imports the rules that it shares with the client', () => {
   const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/client/rules'))
   expect(users).toEqual(
-    ['ids', 'item-labels', 'names', 'queries', 'quotas', 'token-rules'].map(
+    ['address-names', 'ids', 'item-labels', 'names', 'queries', 'quotas', 'token-rules'].map(
       (name) => `${src}core/${name}.ts`,
     ),
   )

@@ -64,6 +64,16 @@ test('ls --newest prints the newest items first, ten or all, as URLs, tables or 
   expect(long.map((line) => line.split('\t')[0])).toEqual(data.map(({ id }) => id))
 })
 
+test('B13 ls --names prints URLs with the names of the items, or objects with them', async () => {
+  const named = urls.map((url) => url.replace(/\.txt$/, '/file.txt'))
+  expect(lines((await run('ls', '--names')).stdout)).toEqual(named.slice(0, 10))
+  expect(lines((await run('ls', '--names', '--newest', '--all')).stdout)).toEqual(named.toReversed())
+  const [object = ''] = lines((await run('ls', '--names', '--json')).stdout)
+  expect(JSON.parse(object).url).toBe(named[0])
+  expect((await run('get', named[1] ?? '')).stdout).toBe('item 2')
+  for (const other of [['--page', '1'], ['./']]) expect((await run('ls', '--names', ...other)).code).toBe(2)
+})
+
 test('ls --kind prints the items of one kind, oldest first', async () => {
   const document = urls.slice(0, 10)
   expect(lines((await run('ls', '--kind', 'document')).stdout)).toEqual(document)

@@ -45,6 +45,13 @@ test('H7 mediabucket link prints signed URLs, in the order of its arguments', as
   expect(response.headers.get('content-disposition')).toBe('attachment; filename=a.txt')
 })
 
+test('B13, H7 mediabucket link --names prints signed URLs with the names of the items', async () => {
+  const { stdout } = await link(item.id, '--names')
+  const url = stdout.trim()
+  expect(url.startsWith(`${item.url.replace(/\.txt$/, '/a.txt')}?`)).toBe(true)
+  expect(await statusOf(url)).toBe(200)
+})
+
 test('mediabucket link reports missing items and invalid arguments', async () => {
   const missing = await link(item.id, 'k92v8d0q3h5wkc9r1n6x7zjy4tam')
   expect([missing.code, missing.stdout.split('\n').length]).toEqual([4, 2])

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
-import type { SharedServer } from '../harness/server.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { needTools } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
@@ -88,7 +88,7 @@ describe('viewing', () => {
       sha256 ?? '',
     ])
       await details.getByText(text).first().waitFor()
-    await expect.poll(() => details.getByLabel(strings.details.link).inputValue()).toBe(url)
+    await expect.poll(() => details.getByLabel(strings.details.link, { exact: true }).inputValue()).toBe(url)
     await guest.button(strings.viewer.copy).click()
     await guest.page.getByText(strings.link.copied(1)).first().waitFor()
     await expect.poll(() => guest.page.evaluate('navigator.clipboard.readText()')).toBe(url)
@@ -297,4 +297,76 @@ test('G47, V20 an animated picture keeps its movement in a size of the bucket; w
   await guest.button(strings.slides.play).press('Enter')
   await expect.poll(() => shown(guest)).toMatch(/variant=small$/)
   await expect.poll(() => guest.button(strings.slides.play).count()).toBe(0)
+})
+
+describe('G48, B13 names in links', () => {
+  const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] }
+  const named = (url: string, name: string) => url.replace(/\.[a-z]+(?=$|\?)/, `/${name}$&`)
+
+  test('are chosen below the link of a file, and remembered in the browser, by keyboard', async () => {
+    await using guest = await opened('harbour.jpg', { options: clipboard })
+    const { page } = guest
+    const { url } = item('harbour.jpg')
+    await guest.button(strings.viewer.details).click()
+    const link = page.getByLabel(strings.details.link, { exact: true })
+    const choice = page.getByRole('checkbox', { name: strings.link.names, exact: true })
+    await expect.poll(() => link.inputValue()).toBe(url)
+    expect(await choice.isChecked()).toBe(false)
+    await link.focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await expect.poll(() => link.inputValue()).toBe(named(url, 'harbour'))
+    await expectAccessible(guest, 'names in links')
+    await guest.button(strings.viewer.copy).click()
+    await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(named(url, 'harbour'))
+    expect((await fetch(named(url, 'harbour'))).status).toBe(200)
+    await page.reload()
+    await guest.button(strings.viewer.details).click()
+    await expect.poll(() => link.inputValue()).toBe(named(url, 'harbour'))
+    await choice.uncheck()
+    await expect.poll(() => link.inputValue()).toBe(url)
+  })
+
+  test('are chosen by touch for the links of a selection', async () => {
+    await using guest = await visit(browser, server, {
+      options: { ...clipboard, hasTouch: true, viewport: { width: 375, height: 812 } },
+    })
+    await guest.signIn(server.token)
+    const { page } = guest
+    await guest.files.first().waitFor()
+    await page.keyboard.press('Control+A')
+    await guest.button(strings.selected.copyAs).tap()
+    await page.getByRole('checkbox', { name: strings.link.names, exact: true }).tap()
+    await expectAccessible(guest, 'the forms of links')
+    await guest.button(strings.selected.form.html).tap()
+    const copied = () => page.evaluate('navigator.clipboard.readText()')
+    await expect.poll(copied).toContain(`src="${named(item('harbour.jpg').url, 'harbour')}"`)
+  })
+
+  test('are written into links that expire; until they are chosen, links are as the service writes them', async () => {
+    await using own = await startServer({ MEDIABUCKET_NAMES: 'on', MEDIABUCKET_EXTENSIONS: 'off' })
+    await runHere(own.data, 'bucket set', 'default', '--private', 'on')
+    const { id } = await upload(own, 'Notes.', { name: 'Notes of May.txt' })
+    await using guest = await visit(browser, { ...own, bucket: 'default' }, { options: clipboard })
+    await guest.signIn(own.token)
+    const { page } = guest
+    const copied = async () => `${await page.evaluate('navigator.clipboard.readText()')}`
+    await guest.files.getByRole('link', { name: 'Notes of May.txt' }).click()
+    await guest.button(strings.viewer.details).click()
+    const link = page.getByLabel(strings.details.link, { exact: true })
+    await expect.poll(() => link.inputValue()).toBe(`${own.url}/media/${id}/Notes-of-May.txt`)
+    const forAnHour = strings.link.validFor(strings.link.lifetime(1))
+    const menu = page.locator('.menu:popover-open')
+    for (const [isNamed, start] of [
+      [true, `${own.url}/media/${id}/Notes-of-May.txt?`],
+      [false, `${own.url}/media/${id}?`],
+    ] as const) {
+      await guest.button(strings.viewer.copy).click()
+      await menu.getByRole('checkbox', { name: strings.link.names, exact: true }).setChecked(isNamed)
+      await menu.getByRole('button', { name: forAnHour, exact: true }).click()
+      await expect.poll(async () => (await copied()).slice(0, start.length)).toBe(start)
+      expect(await (await fetch(await copied())).text()).toBe('Notes.')
+    }
+    await expect.poll(() => link.inputValue()).toBe(`${own.url}/media/${id}.txt`)
+  })
 })

@@ -109,6 +109,28 @@ describe('B13 a URL with a name', () => {
     }
   })
 
+  test('H7 is written in links that ask for it', async () => {
+    const { id, url } = await storePicture('Tag 1 am See.png')
+    const named = url.replace(/\.png$/, '/Tag-1-am-See.png')
+    const post = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json' }
+      const response = await server.request(path, { method: 'POST', body: JSON.stringify(body), headers })
+      return Object(await response.json())
+    }
+    for (const [names, start] of [
+      [true, `${named}?`],
+      [false, `${url}?`],
+      [undefined, `${url}?`],
+    ] as const) {
+      const one = await post(`/api/media/${id}/links`, { names })
+      const many = await post('/api/links', { ids: [id], names })
+      for (const link of [String(one.url), String(Object(many.links[0]).url)]) {
+        expect(link.slice(0, start.length)).toBe(start)
+        expect((await fetch(link)).status).toBe(200)
+      }
+    }
+  })
+
   test('10,000 hostile names store and render nothing, and add no header', async () => {
     const { id, url } = await storePicture()
     for (const name of ['thumb', 'medium']) await (await fetch(`${url}?variant=${name}`)).arrayBuffer()

@@ -230,6 +230,8 @@ describe('H7 a request for links', () => {
     ['variant', 1],
     ['download', 'yes'],
     ['download', null],
+    ['names', 'on'],
+    ['names', null],
     ['other', 1],
   ])('H7, P1 with %s %o is refused', async (parameter, value) => {
     const { id } = await upload(server, 'a')

@@ -205,7 +205,7 @@ async function deleteTargets(
 }
 
 export const link = clientCommand({
-  help: `Usage: mediabucket link ID|URL|PATH … [--expires DURATION] [--variant NAME] [--download]
+  help: `Usage: mediabucket link ID|URL|PATH … [--expires DURATION] [--variant NAME] [--download] [--names]
 
 Prints a signed URL for each item; a path such as album/a.jpg is that of the newest item that has it. The URL needs no token until it expires, also in a private bucket. Everyone who has the URL can
 use it; it works only unchanged. Items that do not exist are reported, and the exit code is ${exitCodes.notFound}.
@@ -214,7 +214,8 @@ Options:
   --expires DURATION  How long the links are valid: 30m, 12h, 7d. Default: 1h. The service limits it (MEDIABUCKET_MAX_LINK_LIFETIME).
   --variant NAME      Link to a smaller picture: thumb, medium or another size of the service. With '*', to the file and all sizes:
                       append &variant=NAME or &w=WIDTH to the link.
-  --download          Browsers save the file instead of showing it.`,
+  --download          Browsers save the file instead of showing it.
+  --names             Write the name of the item into its link.`,
 
   read(args) {
     const { values, positionals } = parse('link', {
@@ -224,6 +225,7 @@ Options:
         expires: { type: 'string', default: '1h' },
         variant: { type: 'string' },
         download: { type: 'boolean', default: false },
+        names: { type: 'boolean' },
       },
     })
     if (positionals.length === 0)
@@ -234,6 +236,7 @@ Options:
         expiresIn: readDuration('--expires', values.expires),
         variant: values.variant,
         download: values.download,
+        names: values.names,
       },
     }
   },

@@ -8,7 +8,7 @@ import { type Column, formatCount, formatSize, table } from './terminal.ts'
 export const ls = clientCommand({
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
        mediabucket ls PATH [-R] [-l] [--json]
-       mediabucket ls [--newest | --order ORDER] [--kind KIND] [--name TEXT] [--label KEY=VALUE …] [-l] [--all] [--json]
+       mediabucket ls [--newest | --order ORDER] [--kind KIND] [--name TEXT] [--label KEY=VALUE …] [--names] [-l] [--all] [--json]
 
 Prints the URLs of the items, one per line, oldest first. With a path, prints the paths of the items in this folder, in the order of
 the paths, and those of the folders in it, which end with a slash; for the path of an item only this one. ./ is the top.
@@ -28,7 +28,9 @@ Options:
   --name TEXT List the items whose name contains every word of the text, in upper or lower case.
   --label KEY=VALUE
               List the items that have the label, with exactly this value. With several, those that have them all.
-  --json      Print the JSON object of each page, one per line; with -l, a path, --newest, --order, --kind, --name or --label that of each item.
+  --names     Print URLs that have the names of the items.
+  --json      Print the JSON object of each page, one per line; with -l, a path, --newest, --order, --kind, --name, --label or --names that of
+              each item.
               A folder is an object with its path and "folder": true.`,
 
   read(args) {
@@ -45,6 +47,7 @@ Options:
         kind: { type: 'string' },
         name: { type: 'string' },
         label: { type: 'string', multiple: true },
+        names: { type: 'boolean' },
         json: { type: 'boolean' },
       },
     })
@@ -58,6 +61,7 @@ Options:
       kind,
       name,
       label = [],
+      names = false,
       recursive = false,
     } = values
     const [given, ...others] = positionals
@@ -67,9 +71,11 @@ Options:
       throw new UsageError(`--page takes a whole number of at least 1, not "${page}"`)
     if (newest && order !== undefined) throw new UsageError('ls takes --newest or --order, not both')
     const isList =
-      newest || order !== undefined || kind !== undefined || name !== undefined || label.length > 0
+      newest || names || order !== undefined || kind !== undefined || name !== undefined || label.length > 0
     if (isList && page !== undefined)
-      throw new UsageError('ls takes --page, or --newest, --order, --kind, --name and --label, not both')
+      throw new UsageError(
+        'ls takes --page, or --newest, --order, --kind, --name, --label and --names, not both',
+      )
     const path = given === undefined ? (recursive ? readAnyPath('./') : null) : readAnyPath(given)
     if (path !== null && (isList || page !== undefined))
       throw new UsageError('ls takes a path or -R with -l, --all and --json only')
@@ -85,6 +91,7 @@ Options:
           kind: found,
           name,
           labels: Object.fromEntries(readLabels(label)),
+          ...(names ? { names } : {}),
         }
       : null
     return { number: Number(page ?? 1), long, all, json, list, path, recursive }

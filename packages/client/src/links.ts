@@ -20,6 +20,8 @@ export interface LinkOptions extends CallOptions {
   readonly variant?: string | undefined
   /** Whether browsers save the file instead of showing it. */
   readonly download?: boolean | undefined
+  /** Whether the URL has the name of the item. Default: as the service is set. */
+  readonly names?: boolean | undefined
 }
 
 /** A signed URL, which needs no token until it expires. Use it unchanged. */
@@ -49,10 +51,11 @@ const listShape: Check<LinkList> = objectOf<LinkList>({
   links: arrayOf(objectOf<{ id: string; url: string }>({ id: text, url: text })),
   expires_at: text,
 })
-const bodyOf = ({ expiresIn, variant, download }: LinkOptions) => ({
+const bodyOf = ({ expiresIn, variant, download, names }: LinkOptions) => ({
   expires_in: expiresIn,
   variant,
   download,
+  names,
 })
 
 /** Creates a link. Nothing is stored, so it can be repeated. */

@@ -102,3 +102,16 @@ export function nameKey(folded: string): string {
 
 /** A text of digits that is before those of larger counts, and that no other one begins with. */
 const countOf = (count: number): string => '9'.repeat(count / 9) + (count % 9)
+
+/** The longest name in an address. Characters. */
+const longestAddressName = 80
+
+/**
+ * The name of a file in an address (docs/interface.md B13): letters, digits and marks of any script, and low lines, joined by hyphens, without
+ * the extension; empty if nothing of the name remains.
+ */
+export function addressName(filename: string): string {
+  const stem = filename.replace(/(?<=.)\.[^.]*$/s, '').normalize('NFC')
+  const words = stem.match(/[\p{L}\p{N}\p{M}_]+/gu) ?? []
+  return [...words.join('-')].slice(0, longestAddressName).join('').replace(/-+$/, '')
+}

@@ -4,6 +4,7 @@
 export { isLabelKey, isLabelValue, maxLabels, maxLabelValue, maxSelectedLabels } from './label-rules.ts'
 export { type ItemKind, itemKinds, type ListOrder, listOrders, maxIds, maxListLimit } from './list-rules.ts'
 export {
+  addressName,
   afterAllPaths,
   cleanFilename,
   cleanPath,

@@ -129,6 +129,7 @@ export function openGallery(
     selectMany,
     locationWarning,
     files,
+    names: preferences.names,
     closing: closing.signal,
   })
 

@@ -1,13 +1,14 @@
 import { type ListOrder, listOrders } from '@mediabucket/client/rules'
 import { effect, type Signal, signal } from '@preact/signals'
 import { Choice } from './components/controls.tsx'
-import { serviceUrl } from './service/urls.ts'
+import { type LinkNames, serviceUrl } from './service/urls.ts'
 import { browserLanguage, type Language, languages, strings } from './strings.ts'
 
 /** What a person chose for this browser. */
 export interface Preferences {
   readonly order: Signal<ListOrder>
   readonly layout: Signal<'grid' | 'list'>
+  readonly names: Signal<LinkNames>
   readonly theme: Signal<'system' | 'light' | 'dark'>
   readonly language: Signal<Language>
 }
@@ -21,6 +22,7 @@ export function createPreferences(): Preferences {
   const preferences: Preferences = {
     order: choose('order', ['newest', ...listOrders]),
     layout: choose('layout', ['grid', 'list']),
+    names: choose('names', ['service', 'on', 'off']),
     theme: choose('theme', ['system', 'light', 'dark']),
     language: choose('language', [browserLanguage(navigator.languages), 'en', 'de', 'es']),
   }

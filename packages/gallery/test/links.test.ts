@@ -16,22 +16,26 @@ const media: Media = {
 }
 
 test('the link of a picture as Markdown and HTML, whatever its name contains', () => {
-  expect(linkTexts.markdown(media)).toBe(`![a &#91;b&#93; &#34;c&#34; &#60;d&#62;.jpg](${media.url})`)
-  expect(linkTexts.html(media)).toBe(
+  expect(linkTexts.markdown(media, media.url)).toBe(
+    `![a &#91;b&#93; &#34;c&#34; &#60;d&#62;.jpg](${media.url})`,
+  )
+  expect(linkTexts.html(media, media.url)).toBe(
     `<img src="${media.url}" alt="a [b] &quot;c&quot; &lt;d&gt;.jpg" width="40" height="30">`,
   )
 })
 
 test('the link of a picture has its alternative text if it has one', () => {
   const described = { ...media, alt_text: 'Ships in\n"a" port' }
-  expect(linkTexts.markdown(described)).toBe(`![Ships in &#34;a&#34; port](${media.url})`)
-  expect(linkTexts.html(described)).toContain('alt="Ships in &quot;a&quot; port"')
+  expect(linkTexts.markdown(described, described.url)).toBe(`![Ships in &#34;a&#34; port](${media.url})`)
+  expect(linkTexts.html(described, described.url)).toContain('alt="Ships in &quot;a&quot; port"')
 })
 
 test('the link of another file has its name as text, or its URL if it has none', () => {
   const other = { ...media, content_type: 'application/pdf', filename: null }
-  expect(linkTexts.markdown(other)).toBe(`[https&#58;//media.example/media/2v8d.jpg](${media.url})`)
-  expect(linkTexts.html(other)).toBe(`<a href="${media.url}">${media.url}</a>`)
+  expect(linkTexts.markdown(other, other.url)).toBe(
+    `[https&#58;//media.example/media/2v8d.jpg](${media.url})`,
+  )
+  expect(linkTexts.html(other, other.url)).toBe(`<a href="${media.url}">${media.url}</a>`)
 })
 
 test.each([
@@ -43,7 +47,7 @@ test.each([
   ['IMG-1.jpg', 'IMG-1.jpg'],
 ])('the name %j is text in Markdown, in every parser', (filename, text) => {
   const other = { ...media, content_type: 'text/plain', filename }
-  expect(linkTexts.markdown(other)).toBe(`[${text}](${media.url})`)
+  expect(linkTexts.markdown(other, other.url)).toBe(`[${text}](${media.url})`)
 })
 
 test.each([

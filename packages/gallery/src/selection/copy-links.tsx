@@ -1,6 +1,7 @@
 import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { strings } from '../strings.ts'
+import { NamesChoice } from './names-choice.tsx'
 
 interface CopyLinksProps {
   readonly label: string
@@ -59,6 +60,7 @@ export function CopyLinks({ label, labelled = false, ids, isPrivate, menu }: Cop
         <button {...choice} onClick={() => void sharing.copyLinks(ids())}>
           {strings.link.withoutExpiry}
         </button>
+        <NamesChoice />
       </div>
     </>
   )

@@ -1,14 +1,13 @@
 import type { Media } from '@mediabucket/client'
 import { kindOf } from '../format.ts'
-import { plainUrl } from '../service/urls.ts'
 
-/** Links of items as texts to paste, which show a picture and link another file. */
+/** Links of items at these addresses as texts to paste, which show a picture and link another file. */
 export const linkTexts = {
-  markdown: (media: Media): string =>
-    `${isPicture(media) ? '!' : ''}[${escapeMarkdown(nameOf(media))}](${plainUrl(media)})`,
-  html(media: Media): string {
-    const url = escapeHtml(plainUrl(media))
-    const name = escapeHtml(nameOf(media))
+  markdown: (media: Media, address: string): string =>
+    `${isPicture(media) ? '!' : ''}[${escapeMarkdown(nameOf(media) ?? address)}](${address})`,
+  html(media: Media, address: string): string {
+    const url = escapeHtml(address)
+    const name = escapeHtml(nameOf(media) ?? address)
     if (!isPicture(media)) return `<a href="${url}">${name}</a>`
     const { width, height } = media
     const size = width !== null && height !== null ? ` width="${width}" height="${height}"` : ''
@@ -18,8 +17,8 @@ export const linkTexts = {
 
 const isPicture = ({ content_type }: Media): boolean => kindOf(content_type) === 'picture'
 
-const nameOf = (media: Media): string =>
-  (isPicture(media) && media.alt_text?.replace(/\s+/g, ' ')) || (media.filename ?? plainUrl(media))
+const nameOf = (media: Media): string | null =>
+  (isPicture(media) && media.alt_text?.replace(/\s+/g, ' ')) || media.filename
 
 /**
  * Entities, because parsers differ in what a backslash escapes: the name of a file must not become a link, a picture or markup of its own.

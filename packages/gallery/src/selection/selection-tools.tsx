@@ -7,6 +7,7 @@ import { formatCount } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
 import { CopyLinks } from './copy-links.tsx'
+import { NamesChoice } from './names-choice.tsx'
 import { linkForms } from './sharing.ts'
 
 /** The actions for the selected items. */
@@ -66,6 +67,7 @@ export function SelectionTools() {
               {strings.selected.form[form]}
             </button>
           ))}
+          <NamesChoice />
         </div>
         <Action icon="download" onClick={() => void sharing.downloadZip(ids(), `${tokenInfo.bucket}.zip`)}>
           {strings.selected.zip}

@@ -1,8 +1,9 @@
 import type { Client, Media } from '@mediabucket/client'
+import type { ReadonlySignal } from '@preact/signals'
 import { copyText } from '../copy-text.ts'
 import { type Connection, errorMessage } from '../service/connection.ts'
 import type { FileAccess } from '../service/file-access.ts'
-import { isPrivate, plainUrl } from '../service/urls.ts'
+import { addressOf, isPrivate, type LinkNames } from '../service/urls.ts'
 import type { Notices } from '../shell/notices.ts'
 import { strings } from '../strings.ts'
 import type { LocationWarning } from './location-warning.ts'
@@ -26,6 +27,7 @@ interface Dependencies {
   readonly selectMany: Pick<SelectMany, 'describe'>
   readonly locationWarning: Pick<LocationWarning, 'allows'>
   readonly files: Pick<FileAccess, 'bytes' | 'renew' | 'save'>
+  readonly names: ReadonlySignal<LinkNames>
   readonly closing: AbortSignal
 }
 
@@ -51,8 +53,13 @@ export function createSharing(parts: Dependencies): Sharing {
         const media = await toShare(ids)
         if (media === null) return
         const note = media.some(isPrivate) ? ` ${strings.link.needsToken}` : ''
-        const toText = form === 'plain' ? plainUrl : (await import('./link-texts.ts')).linkTexts[form]
-        await copyLines(media.map(toText), note)
+        const names = parts.names.peek()
+        const toText = form === 'plain' ? null : (await import('./link-texts.ts')).linkTexts[form]
+        const lines = media.map((item) => {
+          const address = addressOf(item, names)
+          return toText === null ? address : toText(item, address)
+        })
+        await copyLines(lines, note)
       } catch (error) {
         fail(errorMessage(error))
       }
@@ -60,7 +67,10 @@ export function createSharing(parts: Dependencies): Sharing {
     async copyExpiringLinks(ids, seconds) {
       try {
         if ((await toShare(ids)) === null) return
-        const { urls } = await connection.watch(() => parts.client.createLinks(ids, { expiresIn: seconds }))
+        const chosen = parts.names.peek()
+        const names = chosen === 'service' ? undefined : chosen === 'on'
+        const options = { expiresIn: seconds, names }
+        const { urls } = await connection.watch(() => parts.client.createLinks(ids, options))
         const time = strings.link.lifetime(seconds / 3_600)
         await copyLines([...urls.values()], ` ${strings.link.validFor(time)}.`)
       } catch (error) {

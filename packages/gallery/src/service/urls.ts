@@ -1,4 +1,5 @@
 import type { Media } from '@mediabucket/client'
+import { addressName } from '@mediabucket/client/rules'
 
 /** The base URL of the server for this page: the directory that the page was loaded from, not the configured base URL. */
 export const serviceUrl = (): URL => new URL('.', document.baseURI)
@@ -30,6 +31,26 @@ export const downloadUrl = (media: Addressed): string => `${bytesUrl(media)}?dow
 
 /** The URL of an item's bytes without a signature. */
 export const plainUrl = ({ url }: Pick<Media, 'url'>): string => url.replace(/\?.*$/s, '')
+
+/** Whether links have the names of files; `service` for as the service writes them. */
+export type LinkNames = 'service' | 'on' | 'off'
+
+/** The start of a URL up to the id, the name in it, and the extension. */
+const parts = /^(.*\/media\/[^/.]+)(?:\/([^/.]*))?(\.[^/]*)?$/
+
+/** Whether the service writes the name of an item into its URL (docs/interface.md B13). */
+export const hasName = (media: Pick<Media, 'url'>): boolean => parts.exec(plainUrl(media))?.[2] !== undefined
+
+/** The URL of an item's bytes without a signature, with its name or without. */
+export function addressOf(media: Pick<Media, 'url' | 'filename'>, names: LinkNames): string {
+  const plain = plainUrl(media)
+  const [, start = plain, sent, extension = ''] = parts.exec(plain) ?? []
+  const hasSent = sent !== undefined
+  if (names === 'service' || (names === 'on') === hasSent) return plain
+  if (hasSent) return start + extension
+  const name = addressName(media.filename ?? '')
+  return name === '' ? plain : `${start}/${encodeURIComponent(name)}${extension}`
+}
 
 /** The id in the URL of an item, whose host may differ from the page's; empty if the URL has none. */
 export const mediaIdOf = (url: string): string =>

@@ -210,6 +210,7 @@ export const de: Texts = {
     forEveryone: 'Für alle, bis der Link abläuft:',
     forTokens: 'Nur mit einem Token des Buckets:',
     withoutExpiry: 'Link ohne Ablauf',
+    names: 'Namen in Links',
     needsToken: 'Der Bucket ist privat: Der Link funktioniert nur mit einem Token des Buckets.',
     lifetime: (hours: number) =>
       hours < 24 ? '1 Stunde' : hours === 24 ? '1 Tag' : `${formatCount(hours / 24)} Tage`,

@@ -201,6 +201,7 @@ export const en = {
     forEveryone: 'For everyone, until the link expires:',
     forTokens: 'Only with a token of the bucket:',
     withoutExpiry: 'Link without an expiry',
+    names: 'Names in links',
     needsToken: 'The bucket is private: the link works only with a token of the bucket.',
     lifetime: (hours: number) =>
       hours < 24 ? '1 hour' : hours === 24 ? '1 day' : `${formatCount(hours / 24)} days`,

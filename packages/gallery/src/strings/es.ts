@@ -206,6 +206,7 @@ export const es: Texts = {
     forEveryone: 'Para todos, hasta que el enlace caduque:',
     forTokens: 'Solo con un token del bucket:',
     withoutExpiry: 'Enlace sin caducidad',
+    names: 'Nombres en los enlaces',
     needsToken: 'El bucket es privado: el enlace solo funciona con un token del bucket.',
     lifetime: (hours: number) =>
       hours < 24 ? '1 hora' : hours === 24 ? '1 día' : `${formatCount(hours / 24)} días`,

@@ -3,16 +3,17 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { formatClock, formatSize, formatTime } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
+import { NamesChoice } from '../selection/names-choice.tsx'
 import { mayHaveCameraData, readCameraData } from '../service/camera-data.ts'
 import type { CameraData } from '../service/parse-camera-data.ts'
-import { isPrivate, plainUrl } from '../service/urls.ts'
+import { addressOf, isPrivate } from '../service/urls.ts'
 import { locale } from '../strings/locale.ts'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
 
 /** The properties of an item. */
 export function Details({ media }: { media: Media }) {
-  const { canEdit, shownList } = useGallery()
+  const { canEdit, shownList, preferences } = useGallery()
   const [editing, setEditing] = useState<string | null>(null)
   const { width, height, sha256 } = media
   const labels = Object.entries(media.labels ?? {}).map(([key, value]) => `${key}=${value}`)
@@ -80,10 +81,11 @@ export function Details({ media }: { media: Media }) {
             class="details-link"
             type="text"
             readOnly
-            value={plainUrl(media)}
+            value={addressOf(media, preferences.names.value)}
             aria-label={strings.details.link}
             onFocus={(event) => event.currentTarget.select()}
           />
+          <NamesChoice />
           {isPrivate(media) && <p class="small muted">{strings.link.needsToken}</p>}
         </Entry>
       </dl>

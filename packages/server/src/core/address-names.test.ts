@@ -1,5 +1,6 @@
+import { addressName } from '@mediabucket/client/rules'
 import { expect, test } from 'vitest'
-import { addressName, shortNameOf, withName, withoutName } from './address-names.ts'
+import { shortNameOf, withName, withoutName } from './address-names.ts'
 
 test.each([
   ['IMG 2034 (1).JPG', 'IMG-2034-1'],

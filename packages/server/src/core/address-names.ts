@@ -1,16 +1,7 @@
+import { addressName } from '@mediabucket/client/rules'
 import { mediaUrl, type UrlSettings } from './item-urls.ts'
 
 // Names in the URLs of bytes, for people and search engines: `/media/«id»/«name».«ext»`. The service reads only the extension of a name.
-
-/** The longest name in an address. Characters. */
-const maxLength = 80
-
-/** Letters, digits and marks of any script, and low lines, joined by hyphens; empty if nothing of the name remains. */
-export function addressName(filename: string): string {
-  const stem = filename.replace(/(?<=.)\.[^.]*$/s, '').normalize('NFC')
-  const words = stem.match(/[\p{L}\p{N}\p{M}_]+/gu) ?? []
-  return [...words.join('-')].slice(0, maxLength).join('').replace(/-+$/, '')
-}
 
 /** The parts of an item that its URL has. */
 export interface NamedItem {

@@ -52,12 +52,12 @@ async function createLink(
 ): Promise<Reply> {
   const { caller, body } = await readAuthorizedJson(exchange, 'media:read', linkMembers)
   const { bucketId, actor } = caller
-  const { lifetime, ...options } = readLinkRequest(body, caller, limits)
+  const { lifetime, names = urls.names ?? false, ...options } = readLinkRequest(body, caller, limits)
   const item = await findItem(catalog, bucketId, exchange.params.id)
   const { sign, expires } = await operations.signLinks(lifetime)
   if (lifetime !== null) await operations.recordLinks?.(actor, [item], { ...options, expires })
   const link = {
-    url: urlOf(urls, sign(item, options), item),
+    url: urlOf({ ...urls, names }, sign(item, options), item),
     expires_at: new Date(expires * 1000).toISOString(),
   }
   return { status: 201, headers: noStore, json: link }
@@ -69,7 +69,7 @@ async function createLinks(
 ): Promise<Reply> {
   const { caller, body } = await readAuthorizedJson(exchange, 'media:read', ['ids', ...linkMembers])
   const { tokenId, bucketId, actor } = caller
-  const { lifetime, ...options } = readLinkRequest(body, caller, limits)
+  const { lifetime, names = urls.names ?? false, ...options } = readLinkRequest(body, caller, limits)
   const ids = [...new Set(readIds(body['ids']))]
   await tickQueue.next(tokenId)
   const found = await Promise.all(ids.map((id) => (isItemId(id) ? catalog.item(id) : null)))
@@ -78,7 +78,7 @@ async function createLinks(
   const { sign, expires } = await operations.signLinks(lifetime)
   if (lifetime !== null) await operations.recordLinks?.(actor, items, { ...options, expires })
   const json = {
-    links: items.map((item) => ({ id: item.id, url: urlOf(urls, sign(item, options), item) })),
+    links: items.map((item) => ({ id: item.id, url: urlOf({ ...urls, names }, sign(item, options), item) })),
     missing: ids.filter((_, index) => !isOwn(found[index])),
     expires_at: new Date(expires * 1000).toISOString(),
   }
@@ -91,10 +91,12 @@ interface LinkRequest {
   readonly lifetime: number | null
   readonly variant: string | null
   readonly isDownload: boolean
+  /** Whether the URLs have the names of the items; undefined if the request does not say it. */
+  readonly names: boolean | undefined
 }
 
 /** The members of the body of a request that creates links. */
-const linkMembers = ['expires_in', 'variant', 'download'] as const
+const linkMembers = ['expires_in', 'variant', 'download', 'names'] as const
 
 /** Reads the body of a request that creates links (docs/interface.md H7). Throws Fault `json-malformed`. */
 function readLinkRequest(
@@ -103,11 +105,12 @@ function readLinkRequest(
   { variants, maxLifetime }: Pick<LinkParts, 'variants' | 'maxLifetime'>,
 ): LinkRequest {
   const variantNames = variants.of(pictures).names
-  const { expires_in: lifetime = null, variant = null, download: isDownload = false } = body
+  const { expires_in: lifetime = null, variant = null, download: isDownload = false, names } = body
   const hasLifetime = isLifetime(lifetime, maxLifetime)
   const hasVariant = isVariant(variant, variantNames)
   const hasDownload = typeof isDownload === 'boolean'
-  if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload }
+  const hasNames = names === undefined || typeof names === 'boolean'
+  if (hasLifetime && hasVariant && hasDownload && hasNames) return { lifetime, variant, isDownload, names }
   const faults: ParameterFault[] = []
   if (!hasLifetime)
     faults.push({
@@ -122,6 +125,7 @@ function readLinkRequest(
       accepted: [...variantNames, allVariants],
     })
   if (!hasDownload) faults.push({ parameter: 'download', detail: 'true or false.' })
+  if (!hasNames) faults.push({ parameter: 'names', detail: 'true or false.' })
   throw malformed(faults)
 }
 

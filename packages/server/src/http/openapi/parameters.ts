@@ -83,6 +83,11 @@ const linkMembers = {
   download: Type.Optional(
     Type.Boolean({ default: false, description: 'Whether the response is an `attachment`.' }),
   ),
+  names: Type.Optional(
+    Type.Boolean({
+      description: 'Whether the URL has the name of the item. By default MEDIABUCKET_NAMES determines it.',
+    }),
+  ),
 }
 
 export const LinkBody = Type.Object(linkMembers, {
