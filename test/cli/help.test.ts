@@ -30,6 +30,7 @@ const commands = [
   'bucket list',
   'bucket set',
   'bucket delete',
+  'bucket usage',
   'webhook create',
   'webhook list',
   'webhook set',

@@ -70,6 +70,39 @@ test('Y5, O16 over HTTP too, --follow ends after the time of --until', async () 
   expect(await overHttp(everyScope, ...options)).toMatchObject({ code: 0, stdout: '' })
 })
 
+test('US10, US11, O16 bucket usage prints the days of a bucket, and all buckets on a day, over HTTP as on the data', async () => {
+  const { authorization } = await makeToken(server, '--bucket', 'used')
+  await upload(server, '12345', { name: 'five.txt', authorization })
+  const day = new Date().toISOString().slice(0, 10)
+  for (const run of [onData, (...args: string[]) => overHttp(['buckets:manage'], ...args)]) {
+    const usage = async (...args: string[]) => {
+      const { code, stdout, stderr } = await run('bucket', 'usage', ...args)
+      expect([args, code, stderr]).toEqual([args, 0, ''])
+      return stdout.trim().split('\n')
+    }
+    const days = (await usage('used', '--json')).map((line) => JSON.parse(line))
+    expect(days).toHaveLength(30)
+    expect(days.find((one) => one.day === day)).toMatchObject({ items: 1, bytes: 5, added: { items: 1 } })
+    expect(await usage('used', '--from', day, '--to', day)).toEqual([
+      expect.stringMatching(new RegExp(`^${day} +1 +5 B +5 B +0 B +0 B +\\d+$`)),
+    ])
+    const buckets = (await usage('--day', day, '--json')).map((line) => JSON.parse(line))
+    expect(buckets.find(({ bucket }) => bucket === 'used')).toMatchObject({ bytes: 5, deleted_at: null })
+    expect((await usage('--day', day)).filter((line) => line.startsWith('used '))).toHaveLength(1)
+    for (const [args, code, text] of [
+      [['nowhere'], 4, /no bucket "nowhere"/],
+      [['used', '--day', day], 2, /takes a NAME with --from and --to, or --day alone/],
+      [['--from', day], 2, /takes a NAME with --from and --to, or --day alone/],
+      [['used', '--from', 'yesterday'], 2, /--from accepts one date from \d/],
+      [['used', 'more'], 2, /takes a NAME/],
+    ] as const)
+      expect(await run('bucket', 'usage', ...args), args.join(' ')).toMatchObject({
+        ...{ code, stdout: '' },
+        stderr: expect.stringMatching(text),
+      })
+  }
+})
+
 test('O16 webhooks are managed over HTTP as on the data', async () => {
   await onData('bucket', 'create', 'hooked')
   const receiver = await startReceiver()

@@ -58,6 +58,10 @@ const access: Commands = {
     summary: 'Delete a bucket with all its items, bytes and tokens.',
     load: async () => (await import('./admin/bucket-delete-command.ts')).bucketDelete,
   },
+  'bucket usage': {
+    summary: 'Print what a bucket has stored, sent and answered by day, or all buckets on one day.',
+    load: async () => (await import('./admin/bucket-usage-command.ts')).bucketUsage,
+  },
   'token create': {
     summary: 'Create a token for a bucket, and the bucket if it does not exist.',
     load: async () => (await import('./admin/token-commands.ts')).tokenCreate,

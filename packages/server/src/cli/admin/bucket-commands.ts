@@ -145,7 +145,7 @@ export const bucketOptions: Readonly<Record<string, { readonly type: 'string' }>
 )
 
 /** As in `[--max-items N|none] [--trash-days N]`. */
-export const bucketUsage = options.map(({ name, value }) => `[--${name} ${value}]`).join(' ')
+export const bucketOptionUsage = options.map(({ name, value }) => `[--${name} ${value}]`).join(' ')
 
 const label = ({ name, value }: BucketOption) => `--${name} ${value.replace('|none', '')}`
 const width = Math.max(...options.map((each) => label(each).length))
@@ -186,7 +186,7 @@ export const formatBucketSettings = (settings: Partial<BucketSettings>): string 
   options.flatMap((each) => each.describe(settings) ?? []).join(', ')
 
 export const bucketCreate = administrationCommand({
-  help: `Usage: mediabucket bucket create NAME ${bucketUsage}
+  help: `Usage: mediabucket bucket create NAME ${bucketOptionUsage}
 
 Creates an empty bucket; works while the service is running. To create a token for it, run
 \`mediabucket token create --bucket NAME\`. ${bucketNameRule}
@@ -275,7 +275,7 @@ const columns = [
 ]
 
 export const bucketSet = administrationCommand({
-  help: `Usage: mediabucket bucket set NAME ${bucketUsage}
+  help: `Usage: mediabucket bucket set NAME ${bucketOptionUsage}
 
 Works while the service is running. --private, --signed-pages, --public-keys, --variants, --public-variants and --crop apply from the next request, the other settings from the next upload and
 the next delete. Existing items stay, even if they exceed the quota, and so do items that are in the trash, until the time that they had.
