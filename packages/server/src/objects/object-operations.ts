@@ -83,7 +83,7 @@ export interface ObjectList {
   readonly next: string | null
 }
 
-interface CopyOptions {
+export interface CopyOptions {
   /** New headers instead of those of the source; null to keep these. */
   readonly headers: ObjectHeaders | null
   /** Of a new checksum; null to keep that of the source. */

@@ -2,13 +2,14 @@ import { isBucketName } from '../core/names.ts'
 import { requireScope } from '../core/token-rules.ts'
 import type { Caller } from '../http/authorizer.ts'
 import { checkPreconditions } from '../http/headers.ts'
-import type { StoredObject } from '../objects/object-operations.ts'
+import type { CopyOptions, StoredObject } from '../objects/object-operations.ts'
 import { isPublicAcl } from './acl.ts'
 import { refuseBucket } from './bucket-handlers.ts'
 import { checksumElements, namedAlgorithm } from './object-body.ts'
 import { readConditions } from './object-handlers.ts'
 import { readObjectHeaders } from './object-headers.ts'
 import { quoted } from './object-response.ts'
+import { unlessReplaced } from './replaced-objects.ts'
 import { decodePath } from './request-target.ts'
 import { isoTime, type ObjectCall, type S3Context, type S3Handlers } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
@@ -65,31 +66,46 @@ function parseSource(header: string): { readonly bucket: string; readonly key: s
 }
 
 async function copyObject(context: S3Context, call: ObjectCall) {
-  const { request, caller, key, bucket } = call
+  const { request, caller } = call
   const directive = request.header('x-amz-metadata-directive') ?? 'COPY'
   if (directive !== 'COPY' && directive !== 'REPLACE')
     throw new S3Error('InvalidArgument', 'x-amz-metadata-directive must be COPY or REPLACE.')
-  const source = await findSource(context, call)
-  if (directive === 'COPY' && source.bucket === bucket && source.object.key === key)
+  const options = {
+    headers: directive === 'REPLACE' ? readObjectHeaders(request) : null,
+    algorithm: namedAlgorithm(request, 'x-amz-checksum-algorithm'),
+    isPublic: isPublicAcl(request, caller),
+    conditions: readConditions(request),
+  }
+  const copying = unlessReplaced(
+    () => findSource(context, call),
+    (source) => copyFrom(context, call, source, options),
+  )
+  return await slowReply(context, request, 'CopyObjectResult', copying)
+}
+
+async function copyFrom(
+  { operations }: S3Context,
+  { caller, key, bucket }: ObjectCall,
+  source: CopySource,
+  options: CopyOptions,
+) {
+  const isSame = source.bucket === bucket && source.object.key === key
+  if (isSame && options.headers === null)
     throw new S3Error(
       'InvalidRequest',
       'The request copies an object to itself without changing its metadata. Send x-amz-metadata-directive: REPLACE.',
     )
-  const algorithm = namedAlgorithm(request, 'x-amz-checksum-algorithm')
-  if (algorithm !== null && source.bucket === bucket && source.object.key === key)
+  if (isSame && options.algorithm !== null)
     throw new S3Error('NotImplemented', 'A copy of an object to itself keeps its checksum.')
-  const options = {
-    headers: directive === 'REPLACE' ? readObjectHeaders(request) : null,
-    algorithm,
-    isPublic: isPublicAcl(request, caller),
-    conditions: readConditions(request),
+  const copied = await operations.objects.copyObject(
+    caller,
+    { bucketId: source.caller.bucketId, object: source.object },
+    key,
+    options,
+  )
+  return {
+    LastModified: isoTime(copied.lastModified),
+    ETag: `"${copied.etag}"`,
+    ...checksumElements(copied.headers.checksum),
   }
-  const copying = context.operations.objects
-    .copyObject(caller, { bucketId: source.caller.bucketId, object: source.object }, key, options)
-    .then((copied) => ({
-      LastModified: isoTime(copied.lastModified),
-      ETag: `"${copied.etag}"`,
-      ...checksumElements(copied.headers.checksum),
-    }))
-  return await slowReply(context, request, 'CopyObjectResult', copying)
 }

@@ -9,6 +9,7 @@ import { checksumElements, checksumHeader, namedAlgorithm, ObjectBody } from './
 import { readConditions } from './object-handlers.ts'
 import { readObjectHeaders } from './object-headers.ts'
 import { readPartNumber } from './object-response.ts'
+import { unlessReplaced } from './replaced-objects.ts'
 import {
   type BucketCall,
   isoTime,
@@ -121,17 +122,19 @@ async function copyPart(context: S3Context, call: ObjectCall): Promise<S3Reply |
   const { request, caller, key } = call
   const number = readPartNumber(request.parameter('partNumber'))
   const upload = await multiparts.find(caller, key, uploadIdOf(request))
-  const source = await findSource(context, call)
-  const { object } = source
-  const range = sourceRange(request.header('x-amz-copy-source-range'), object.item.size)
-  const copying = multiparts
-    .copyPart(caller, upload, number, { bucketId: source.caller.bucketId, object, range })
-    .then((part) => ({
-      LastModified: isoTime(part.storedAt),
-      ETag: `"${part.etag}"`,
-      ...(upload.checksum !== null &&
-        part.checksum !== null && { [`Checksum${upload.checksum.algorithm}`]: part.checksum }),
-    }))
+  const copying = unlessReplaced(
+    () => findSource(context, call),
+    async ({ object, caller: { bucketId } }) => {
+      const range = sourceRange(request.header('x-amz-copy-source-range'), object.item.size)
+      const part = await multiparts.copyPart(caller, upload, number, { bucketId, object, range })
+      return {
+        LastModified: isoTime(part.storedAt),
+        ETag: `"${part.etag}"`,
+        ...(upload.checksum !== null &&
+          part.checksum !== null && { [`Checksum${upload.checksum.algorithm}`]: part.checksum }),
+      }
+    },
+  )
   return await slowReply(context, request, 'CopyPartResult', copying)
 }
 

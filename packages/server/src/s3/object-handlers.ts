@@ -44,9 +44,9 @@ async function requireObject(
 }
 
 async function getObject(context: S3Context, call: ObjectCall): Promise<null> {
-  const object = await requireObject(context, call)
   const { request, caller } = call
-  await context.responder.send(request, caller.bucketId, object, { by: 'token', actor: caller.actor })
+  const find = async () => ({ object: await requireObject(context, call) })
+  await context.responder.send(request, caller.bucketId, find, { by: 'token', actor: caller.actor })
   return null
 }
 

@@ -14,6 +14,7 @@ import type { OpenVariant } from '../pictures/rendered-variants.ts'
 import type { BucketId, Item } from '../storage/catalog/records.ts'
 import { checksumHeader } from './object-body.ts'
 import { headOfObject, readOverrides, urlMetadata } from './object-headers.ts'
+import { unlessReplaced } from './replaced-objects.ts'
 import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
 
@@ -51,8 +52,20 @@ export class ObjectResponder {
     })
   }
 
-  /** Sends an object. `access` is null for an object that everybody may read. Throws S3Error and Fault. */
+  /**
+   * Sends the object that `find` returns; one that is replaced before its bytes are open is found again (docs/interface.md OK2). `access` is null for an object
+   * that everybody may read. Throws S3Error, Fault, and what `find` throws.
+   */
   async send(
+    request: S3Request,
+    bucketId: BucketId,
+    find: () => Promise<{ readonly object: StoredObject<Item> }>,
+    access: PrivateAccess | null,
+  ): Promise<void> {
+    await unlessReplaced(find, ({ object }) => this.#sendObject(request, bucketId, object, access))
+  }
+
+  async #sendObject(
     request: S3Request,
     bucketId: BucketId,
     object: StoredObject<Item>,
@@ -74,19 +87,20 @@ export class ObjectResponder {
     const sent = await closeIfThrown(blob, () => sentBytes(request, object, size, validators))
     const { response } = request
     const head = this.#headOf(request, object, { variant, replaced, sent, etag, size })
-    this.#http.usage.countRequest(bucketId, 'download')
     if (isHead || sent.end < sent.start) {
       await blob?.close()
+      this.#http.usage.countRequest(bucketId, 'download')
       response.writeHead(sent.isPartial ? 206 : 200, head)
       response.end()
       return
     }
     blob ??= await this.#open(object, null)
     const range = sent.isPartial ? { range: `${sent.start}-${sent.end}` } : {}
-    this.#record?.(request, { ...object.item, bucketId }, { variant, access, ...range })
     const write: BodyWriter = await this.#prepareBody(blob, sent.start, sent.end, request.id, (bytes) =>
       this.#http.usage.countBytes(bucketId, bytes),
     )
+    this.#http.usage.countRequest(bucketId, 'download')
+    this.#record?.(request, { ...object.item, bucketId }, { variant, access, ...range })
     response.writeHead(sent.isPartial ? 206 : 200, head)
     write(response)
   }

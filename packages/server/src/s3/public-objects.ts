@@ -12,9 +12,12 @@ export async function sendPublicObject(
   key: string,
 ): Promise<void> {
   if (!publicKeys) throw new S3Error('AccessDenied')
-  const object = await operations.objects.findObject(id, key)
-  if (object === null) throw new S3Error('NoSuchKey')
-  if (!object.isPublic) throw new S3Error('AccessDenied')
-  refuseCodeDestination(request.request.headers)
-  await responder.send(request, id, object, null)
+  const find = async () => {
+    const object = await operations.objects.findObject(id, key)
+    if (object === null) throw new S3Error('NoSuchKey')
+    if (!object.isPublic) throw new S3Error('AccessDenied')
+    refuseCodeDestination(request.request.headers)
+    return { object }
+  }
+  await responder.send(request, id, find, null)
 }
