@@ -25,32 +25,32 @@ export const accessProblemKinds = {
   'token-malformed': {
     status: 401,
     title: 'The token is malformed',
-    cause: 'The value is not a token of this service: its form or its checksum is wrong.',
+    cause: 'Its form or its checksum is wrong.',
     cure: 'Copy the whole token again. It begins with `mbkt_`, a service token with `mbks_`, and is 43 characters long.',
   },
   'token-unknown': {
     status: 401,
     title: 'The token is unknown',
-    cause: 'This service has no such token.',
+    cause: 'No such token exists.',
     cure: 'Check that the token belongs to this service, or create a token with `mediabucket token create`.',
   },
   'token-expired': {
     status: 401,
     title: 'The token has expired',
-    cause: 'The expiry time of the token has passed.',
+    cause: 'Its expiry time has passed.',
     cure: 'Create a new token with `mediabucket token create`.',
   },
   'token-revoked': {
     status: 401,
     title: 'The token was revoked',
-    cause: 'The token was revoked, or its bucket was deleted.',
+    cause: 'It was revoked, or its bucket was deleted.',
     cure: 'Create a new token with `mediabucket token create`.',
   },
   'token-refused': {
     status: 401,
     title: 'The token is not accepted',
     cause:
-      'The token is no valid one of the issuer of this service, for example because its signature or its audience is another one. The log has the reason.',
+      'It is no valid one of the issuer of this service, for example because of its signature or its audience. The log has the reason.',
     cure: 'Get a new token from the issuer, for the audience of this service.',
   },
   'bucket-missing': {
@@ -62,32 +62,31 @@ export const accessProblemKinds = {
   'bucket-required': {
     status: 400,
     title: 'The request names no bucket',
-    cause: 'A service token belongs to no bucket, and the request does not say which bucket it is for.',
+    cause: 'A service token belongs to no bucket.',
     cure: 'Send the header `Mediabucket-Bucket` with the name of the bucket.',
   },
   'bucket-forbidden': {
     status: 403,
     title: 'The token belongs to another bucket',
-    cause: 'The header `Mediabucket-Bucket` names another bucket than that of the token.',
+    cause: '`Mediabucket-Bucket` names another bucket than that of the token.',
     cure: 'Leave the header out, or use a token of the bucket that it names.',
   },
   'bucket-unknown': {
     status: 404,
     title: 'The bucket does not exist',
-    cause:
-      'No bucket has the name that the request states, or the bucket was deleted while the request was processed.',
+    cause: 'No bucket has this name, or it was deleted during the request.',
     cure: 'Check the name; `mediabucket bucket list` lists the buckets.',
   },
   'scope-missing': {
     status: 403,
     title: 'The token lacks a scope',
-    cause: 'The token lacks a scope that this operation requires, or that it is to grant.',
+    cause: 'The operation requires it, or the token is to grant it.',
     cure: 'Use a token with the scope that the response names; `mediabucket token create --scope …` creates one.',
   },
   'managed-token-unknown': {
     status: 404,
     title: 'No such token',
-    cause: 'The bucket of the request’s token has no token with this id.',
+    cause: 'The bucket has no token with this id.',
     cure: 'Get the ids with `GET /api/tokens`. An id begins with `tok_`.',
   },
   'managed-token-inactive': {
@@ -105,14 +104,13 @@ export const accessProblemKinds = {
   'webhook-unknown': {
     status: 404,
     title: 'No such webhook',
-    cause: 'The bucket of the request’s token has no webhook with this id.',
+    cause: 'The bucket has no webhook with this id.',
     cure: 'Get the ids with `GET /api/webhooks`. An id begins with `wh_`.',
   },
   'webhook-delivery-unknown': {
     status: 404,
     title: 'No such delivery',
-    cause:
-      'None of the last 100 deliveries of the webhook has this number, or its changes are no longer known.',
+    cause: 'None of the last 100 deliveries has this number, or its changes are no longer known.',
     cure: 'Get the numbers with `GET /api/webhooks/…/deliveries`. List the items to find what has changed.',
   },
   'webhooks-too-many': {
@@ -137,7 +135,7 @@ export const accessProblemKinds = {
     status: 429,
     title: 'Too many streams',
     cause:
-      'The token has 16 responses to `GET /api/items` with `Accept: application/x-ndjson` that have not ended, or `MEDIABUCKET_MAX_STREAMS_PER_TOKEN` open requests for changes, or its address has `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` of these.',
+      'The token has 16 streams of items, or `MEDIABUCKET_MAX_STREAMS_PER_TOKEN` open requests for changes, or its address `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` of these.',
     cure: 'Read the streams of items to their end, or close connections, and repeat the request after the seconds in `Retry-After`.',
   },
 } as const satisfies Partial<Record<FaultCode, ProblemKind>>

@@ -20,21 +20,21 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'parameter-malformed': {
     status: 400,
     title: 'A query parameter is malformed',
-    cause: 'A query parameter has a value that it does not accept, or is repeated. `errors` lists them.',
+    cause: 'Values that parameters do not accept, or repeated parameters. `errors` lists them.',
     cure: 'Send each parameter once, with a value that `errors` states, or leave it out.',
   },
   'cursor-malformed': {
     status: 400,
     title: 'The cursor is not valid for this list',
     cause:
-      '`after` is not a cursor of this list: it was changed, or belongs to another bucket, order or filters, or to data that a restore or a failover has replaced.',
+      '`after` was changed, or belongs to another bucket, order or filters, or to data that a restore or a failover has replaced.',
     cure: 'Send the `next_cursor` of the previous response unchanged, with the same parameters, or start again without `after`.',
   },
   'json-malformed': {
     status: 400,
     title: 'The JSON body is not accepted',
     cause:
-      'The body is not a JSON object in UTF-8, or members are missing, unknown or have other values than they accept. `errors` lists them.',
+      'The body is not a JSON object in UTF-8, or has missing, unknown or wrong members. `errors` lists them.',
     cure: 'Send a JSON object with the members that `/docs` describes.',
   },
   'route-unknown': {
@@ -59,13 +59,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 410,
     title: 'The feed does not reach back to the cursor',
     cause:
-      'Changes that follow the cursor are older than `MEDIABUCKET_CHANGES_DAYS`, or the cursor belongs to another bucket or to data that a restore, a migration or a failover has replaced.',
+      'What follows the cursor is older than `MEDIABUCKET_CHANGES_DAYS`, or the cursor belongs to another bucket or to data that a restore, a migration or a failover has replaced.',
     cure: 'Request `since=now`, list the items with `GET /api/items`, and continue with the new cursor.',
   },
   'body-too-large': {
     status: 413,
     title: 'The body is too large',
-    cause: 'The operation does not accept a body of this size, or a field of a form is too large.',
+    cause: 'The operation does not accept so large a body, or field of a form.',
     cure: 'Send a smaller body or none. Files are uploaded with `POST /api/media`.',
   },
   'content-type-unsupported': {
@@ -107,14 +107,14 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 404,
     title: 'The item does not exist',
     cause:
-      'No item has this id, the item was deleted or belongs to another bucket, or the extension is not that of the item. Bytes of a private bucket that are requested without a token of the bucket or a signed URL get the same response.',
-    cure: 'List the bucket to see its items. For bytes of a private bucket, send a token of the bucket, or create a signed URL with `POST /api/media/{id}/links`.',
+      'No item has this id, it was deleted or belongs to another bucket, or the extension is not its own; or the bucket is private, and the request has neither a token of it nor a signature.',
+    cure: 'List the bucket. For bytes of a private bucket, send its token, or create a signed URL with `POST /api/media/{id}/links`.',
   },
   'signature-invalid': {
     status: 403,
     title: 'The signature of the URL is invalid',
     cause: 'The URL was changed after it was signed, or the key that signed it was removed.',
-    cure: 'Use the URL unchanged, without further parameters, or ask for a new link.',
+    cure: 'Use the URL unchanged, or ask for a new link.',
   },
   'link-expired': {
     status: 403,
@@ -126,7 +126,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 403,
     title: 'Bytes are not served as code',
     cause: 'A page loads an item as a script, style sheet, worker, module or manifest.',
-    cure: 'Serve code from another web server. Pages can load pictures, audio, video and downloads from this service.',
+    cure: 'Serve code from another web server.',
   },
   'origin-refused': {
     status: 403,
@@ -168,7 +168,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'bytes-missing': {
     status: 500,
     title: 'The bytes of this item are damaged or missing',
-    cause: 'The stored bytes of the item are missing, damaged or of another length.',
+    cause: 'They are missing, damaged or of another length.',
     cure: 'Send the operator the `instance` of the response. The bytes must be restored from a backup.',
   },
 
@@ -203,14 +203,14 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 422,
     title: 'The metadata of the file cannot be removed',
     cause:
-      'The bucket removes metadata, and this file is damaged or of an unknown form, would not show the same afterwards, or would lose the time at which it was taken although the bucket keeps it. Nothing was stored.',
+      'The bucket removes metadata, and this file is damaged or of an unknown form, would not show the same afterwards, or would lose the time that the bucket keeps. Nothing was stored.',
     cure: 'Save the file again with another program, or upload it to a bucket that does not remove metadata.',
   },
   'file-refused': {
     status: 422,
     title: 'The scanner refuses the file',
     cause:
-      'The scanner of the operator (`MEDIABUCKET_SCAN`) has found malware in the file, or does not scan files of its size. Nothing was stored.',
+      'It has found malware, or does not scan files of this size (`MEDIABUCKET_SCAN`). Nothing was stored.',
     cure: 'Check the file with an up-to-date virus scanner. If the file is harmless, ask the operator.',
   },
   'content-coding-unsupported': {
@@ -241,7 +241,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'bucket-not-empty': {
     status: 409,
     title: 'The bucket has items',
-    cause: 'The bucket that is to be deleted has items, possibly in its trash.',
+    cause: 'Those in its trash count too.',
     cure: 'Send `items=delete` to delete them with the bucket.',
   },
   'idempotency-key-malformed': {
@@ -260,7 +260,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'quota-exceeded': {
     status: 507,
     title: 'The bucket is full',
-    cause: 'The upload does not fit into the remaining quota of the bucket. Nothing was stored.',
+    cause: 'The upload does not fit into its quota. Nothing was stored.',
     cure: 'Delete items, or ask the operator to raise the quota: `mediabucket bucket set NAME --max-items N --max-bytes SIZE`.',
   },
   'token-limit-exceeded': {
@@ -273,8 +273,8 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 415,
     title: 'Files of this type are not accepted',
     cause:
-      'The token accepts only the types that `errors` names, which are detected from the bytes of a file. Nothing was stored.',
-    cure: 'Send a file of one of these types. SVG, JSON and other types that the bytes do not show must be named in the limits of the token, such as `image/svg+xml`.',
+      'Only the types that `errors` names are accepted, which are detected from the bytes. Nothing was stored.',
+    cure: 'Send a file of one of these types. SVG, JSON and other types that the bytes do not show must be named in the limits, such as `image/svg+xml`.',
   },
   'storage-full': {
     status: 507,
@@ -301,27 +301,27 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 422,
     title: 'The URL may not be requested',
     cause:
-      'The host of the URL, or of one to which it redirects, has an address that `MEDIABUCKET_URL_UPLOADS` does not allow, or the redirect leads to another protocol. Nothing was stored.',
+      'Its host, or that of a redirect, has an address that `MEDIABUCKET_URL_UPLOADS` does not allow, or a redirect leads to another protocol. Nothing was stored.',
     cure: 'Use a URL of the public internet, or ask the operator.',
   },
   'source-failed': {
     status: 424,
     title: 'The server of the URL did not send the file',
     cause:
-      'The server cannot be reached, responded with another status than 200, which `source_status` has, or ended the file early. Nothing was stored.',
+      'It cannot be reached, responded with the status `source_status`, or ended the file early. Nothing was stored.',
     cure: 'Check that the URL returns the file without a sign-in, and try again.',
   },
   'source-timeout': {
     status: 424,
     title: 'The server of the URL is too slow',
     cause:
-      'The server did not respond within 15 seconds, sent nothing for 15 seconds or less than 1 kB in a second, or did not end the file within an hour. Nothing was stored.',
+      'It did not respond or sent nothing for 15 seconds, sent less than 1 kB in a second, or did not end the file within an hour. Nothing was stored.',
     cure: 'Try again later, or download the file and upload its bytes.',
   },
   'digest-mismatch': {
     status: 422,
     title: 'The file has another checksum',
-    cause: 'The file at the URL does not have the SHA-256 that the request states. Nothing was stored.',
+    cause: 'It does not have the SHA-256 that the request states. Nothing was stored.',
     cure: 'Check the URL and the checksum.',
   },
 
@@ -330,7 +330,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'upload-unknown': {
     status: 404,
     title: 'The upload does not exist',
-    cause: 'No upload of the bucket has this id, or it was deleted or has expired.',
+    cause: 'The bucket has none with this id, or it was deleted or has expired.',
     cure: 'Create a new upload with `POST /api/uploads`.',
   },
   'upload-malformed': {
@@ -342,7 +342,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'upload-version-unsupported': {
     status: 412,
     title: 'The tus version is not supported',
-    cause: 'The request has no `Tus-Resumable` header, or names a version that the service does not support.',
+    cause: '`Tus-Resumable` is missing, or names another version.',
     cure: 'Send `Tus-Resumable: 1.0.0`; `Tus-Version` lists the supported versions.',
   },
   'upload-type-unsupported': {
@@ -360,8 +360,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'checksum-malformed': {
     status: 400,
     title: 'The checksum is malformed',
-    cause:
-      '`Upload-Checksum` names an unsupported algorithm, or its value is not the Base64 of a checksum of that algorithm.',
+    cause: '`Upload-Checksum` names an unsupported algorithm, or its value is not the Base64 of a checksum.',
     cure: 'Send `sha1` or `sha256`, a space and the Base64 of the checksum; `OPTIONS /api/uploads` lists the algorithms.',
   },
   'checksum-mismatch': {
@@ -401,44 +400,44 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 503,
     title: 'The stored bytes are unavailable',
     cause:
-      'The directory of the bytes is missing, for example because its disk is not mounted, or the store cannot be reached.',
+      'Their directory is missing, for example because its disk is not mounted, or the store cannot be reached.',
     cure: 'Try again after the seconds in `Retry-After`; the operator may have to mount the disk, or to start the store.',
   },
   'issuer-unavailable': {
     status: 503,
     title: 'Tokens of the issuer cannot be verified',
-    cause: 'The service cannot request the keys of the issuer that it needs to verify the token.',
+    cause: 'The service cannot request the keys of the issuer.',
     cure: 'Try again after the seconds in `Retry-After`; the operator finds the reason in the log.',
   },
   'scanner-unavailable': {
     status: 503,
     title: 'Uploads cannot be scanned',
     cause:
-      'The scanner of the operator (`MEDIABUCKET_SCAN`) did not respond within `MEDIABUCKET_SCAN_TIMEOUT`. Nothing was stored.',
+      'The scanner (`MEDIABUCKET_SCAN`) did not respond within `MEDIABUCKET_SCAN_TIMEOUT`. Nothing was stored.',
     cure: 'Try again after the seconds in `Retry-After`; the operator may have to start the scanner.',
   },
   'read-only': {
     status: 503,
     title: 'The service is read-only',
-    cause: 'The operator has switched off changes for a while (`MEDIABUCKET_READ_ONLY`). Reads continue.',
+    cause: 'The operator has switched off changes for a while (`MEDIABUCKET_READ_ONLY`).',
     cure: 'Try again later.',
   },
   'shutting-down': {
     status: 503,
     title: 'The service is stopping',
-    cause: 'The service finishes the requests in progress and accepts no others.',
+    cause: 'It accepts no further requests.',
     cure: 'Try again after the seconds in `Retry-After`.',
   },
   'not-ready': {
     status: 503,
     title: 'The service is not ready',
-    cause: '`/readyz` found that the service cannot read or store data; `reasons` has the reasons.',
-    cure: 'Operators find the reasons in docs/operations.md and in the log.',
+    cause: 'It cannot read or store data; `reasons` says why.',
+    cure: 'Operators find the cause in the log.',
   },
   internal: {
     status: 500,
     title: 'Internal error',
-    cause: 'An unexpected error occurred. The log contains it under the `instance` of the response.',
+    cause: 'The log has the error under the `instance` of the response.',
     cure: 'Send the operator the `instance`.',
   },
 }

@@ -81,17 +81,17 @@ export const settings = {
   MEDIABUCKET_S3_PORT: setting(
     'off',
     portOrOff,
-    'The TCP port for programs that speak the S3 protocol, on the same address; 0 selects a free port. They sign requests with the keys that `mediabucket token create --s3` prints.',
+    'The TCP port for programs that speak the S3 protocol (docs/s3.md), on the same address; 0 selects a free port.',
   ),
   MEDIABUCKET_S3_HOST: setting(
     '',
     hostOrNone,
-    'The host name of the S3 protocol, such as `s3.example.org`, for programs that name the bucket in the host (`bucket.s3.example.org`). Every program can name it in the path instead.',
+    'The host name of the S3 protocol, such as `s3.example.org`, for programs that name the bucket in the host (`bucket.s3.example.org`), not in the path.',
   ),
   MEDIABUCKET_WORKERS: setting(
     '1',
     processes(64),
-    'The number of processes that handle requests. With more than one, a further process starts and restarts them. `auto` is one for each core.',
+    'The number of processes that handle requests. `auto` is one for each core.',
   ),
   MEDIABUCKET_BASE_URL: setting(
     '',
@@ -101,7 +101,7 @@ export const settings = {
   MEDIABUCKET_MEDIA_BASE_URL: setting(
     '',
     baseUrl('on another host than MEDIABUCKET_BASE_URL', 'https://media-usercontent.example.org'),
-    'The first part of the URLs of files. Set it to a second host name of the service, so that browsers isolate uploaded files from the gallery and the API.',
+    'The first part of the URLs of files: a second host name of the service, so that browsers isolate uploaded files from the gallery and the API.',
   ),
   MEDIABUCKET_DATA: setting('./data', directory, 'The directory of the catalog and the files.'),
   MEDIABUCKET_DATABASE_URL: setting(
@@ -128,32 +128,24 @@ export const settings = {
   MEDIABUCKET_LINKS: setting(
     'all',
     oneOf('all', 'window'),
-    'Whether a page links to all pages, or to a window around the current page, which makes pages of large buckets smaller.',
+    'Whether a page links to all pages, or to a window around it, which makes pages of large buckets smaller.',
   ),
-  MEDIABUCKET_GALLERY: setting(
-    'on',
-    onOrOff,
-    'Whether `/` serves the gallery, a web page on which people view, upload and delete files with a token.',
-  ),
+  MEDIABUCKET_GALLERY: setting('on', onOrOff, 'Whether `/` serves the gallery (docs/gallery.md).'),
   MEDIABUCKET_CACHE: setting(
     '160MB',
     sizeOrZero('160MB'),
-    'Memory for what is requested often: a fifth for rendered pages, two fifths for the page links that all pages share, and two fifths for files and thumbnails of up to 1 MiB each. With less than 512 MiB of memory, the default is `16MB`. Raise it for buckets of more than 8 million items: a page has a link of about 80 bytes to each page.',
+    'Memory for what is requested often: pages (a fifth), their links (two fifths), and files and thumbnails of up to 1 MiB each. With less than 512 MiB of memory, the default is `16MB`. Raise it for buckets of more than 8 million items: a page has a link of about 80 bytes to each page.',
   ),
   MEDIABUCKET_SENDFILE: setting(
     'off',
     sendFile,
     'Who sends the bytes of large items instead of the service. A reverse proxy sends files of the disk: nginx with `x-accel-redirect:` and the path of an internal location, Apache and lighttpd with `x-sendfile`. With an S3 store, `x-accel-redirect:` lets nginx get the objects, and `redirect` sends clients of pictures, audio and video to signed URLs of the store. Except with `redirect`, clients must not reach the service without the proxy.',
   ),
-  MEDIABUCKET_MAX_FILE_SIZE: setting(
-    '5GB',
-    size('500MB, 5GB or 2GiB'),
-    'The maximum size of a file. Larger uploads are refused with 413.',
-  ),
+  MEDIABUCKET_MAX_FILE_SIZE: setting('5GB', size('500MB, 5GB or 2GiB'), 'The maximum size of a file.'),
   MEDIABUCKET_INLINE_SIZE: setting(
     '64KiB',
     sizeUpTo(1024 * 1024, '64KiB, at most 1MiB'),
-    'The maximum size of a file that is stored in the catalog, in one transaction with its row; 0 stores every file on the disk. Variants of up to this size are stored in variants.db. Changes affect later uploads only.',
+    'The maximum size of a file that is stored in the catalog, and of a variant in variants.db; 0 stores every file on the disk. Changes affect later uploads only.',
   ),
   MEDIABUCKET_UPLOAD_EXPIRY: setting(
     '24h',
@@ -163,7 +155,7 @@ export const settings = {
   MEDIABUCKET_MIN_FREE: setting(
     'auto',
     sizeOrAuto,
-    'Free disk space that uploads must leave, so that deletes and the service itself keep working. `auto` is a tenth of the file system, 64MB at the most.',
+    'Free disk space that uploads must leave. `auto` is a tenth of the file system, 64MB at the most.',
   ),
   MEDIABUCKET_CORS_ORIGINS: setting(
     '',
@@ -183,12 +175,12 @@ export const settings = {
   MEDIABUCKET_URL_UPLOADS: setting(
     'off',
     callableAddresses,
-    'Whether tokens with `media:write` can have the service request files from other servers, and from which addresses: `public` for the public internet, other addresses such as `10.1.0.0/16`, or both, separated by commas. Who can upload can send GET requests to each of them and read what they respond.',
+    'The addresses from which tokens with `media:write` can have the service request files: `public` for the public internet, others such as `10.1.0.0/16`, or both. Who can upload can read what they respond to GET requests.',
   ),
   MEDIABUCKET_SCAN: setting(
     'off',
     scannerAddress,
-    'What scans every file before it is stored: `clamd:` with host and port or the path of a socket, or the URL of a service that takes the bytes as a POST (docs/operations/scanning.md).',
+    'What scans every file before it is stored (docs/operations/scanning.md).',
   ),
   MEDIABUCKET_SCAN_TIMEOUT: setting(
     '30s',
@@ -198,12 +190,12 @@ export const settings = {
   MEDIABUCKET_SCAN_FAILURE: setting(
     'refuse',
     oneOf('refuse', 'accept'),
-    'What happens to files that cannot be scanned, because the scanner does not respond or does not scan files of their size: they are refused, or stored without a scan.',
+    'Whether files that the scanner does not scan are refused or stored.',
   ),
   MEDIABUCKET_MCP: setting(
     'off',
     oneOf('off', 'read', 'write'),
-    'Whether `/mcp` serves the Model Context Protocol, for agents that have a token: with the tools that read, or also those that change something (docs/agents.md).',
+    'Whether `/mcp` serves the Model Context Protocol, with the tools that read, or also those that change something (docs/agents.md).',
   ),
   MEDIABUCKET_JWT_ISSUER: setting(
     '',
@@ -228,12 +220,12 @@ export const settings = {
   MEDIABUCKET_JWT_CREATE_BUCKETS: setting(
     'off',
     onOrOff,
-    'Whether the first request of a user creates the bucket. With `off`, the operator creates it.',
+    'Whether the first request of a user creates the bucket.',
   ),
   MEDIABUCKET_JWT_BUCKET_OPTIONS: setting(
     '',
     bucketOptionList,
-    'The options of a bucket that is created so, as those of `mediabucket bucket create`: limits, privacy, trash and more.',
+    'The options of a bucket that is created so.',
   ),
   MEDIABUCKET_JWT_SCOPES: setting(
     'scope',
@@ -248,27 +240,23 @@ export const settings = {
   MEDIABUCKET_OIDC_CLIENT_ID: setting(
     '',
     textOrNone('a text without control characters'),
-    'The id of the gallery as a public client of the issuer. With it, people sign in at the gallery with the issuer; its redirect URI is the URL of the gallery.',
+    'The id of the gallery as a public client of the issuer, with which people sign in there (docs/users.md).',
   ),
   MEDIABUCKET_OIDC_PARAMETERS: setting(
     '',
     queryParameters,
     'Further parameters of the authorization request. With some, issuers select the audience of the JWT: `resource=…` (RFC 8707), or `audience=…` for Auth0. `scope` replaces the requested scopes, `openid media:read media:write media:delete`. Add `offline_access` if the issuer requires it for refresh tokens.',
   ),
-  MEDIABUCKET_TOKEN_RATE: setting(
-    '60000/1m',
-    rate,
-    'The maximum rate of requests with one token. Further ones are refused with 429.',
-  ),
+  MEDIABUCKET_TOKEN_RATE: setting('60000/1m', rate, 'The maximum rate of requests with one token.'),
   MEDIABUCKET_ADDRESS_RATE: setting(
     '120000/1m',
     rate,
-    'The maximum rate of requests from one client address, with or without tokens. Further ones are refused with 429.',
+    'The maximum rate of requests from one client address, with or without tokens.',
   ),
   MEDIABUCKET_AUTH_FAILURE_RATE: setting(
     '100/1m',
     rate,
-    'The maximum rate of requests with invalid tokens from one client address. Further ones are refused with 429.',
+    'The maximum rate of requests with invalid tokens from one client address.',
   ),
   MEDIABUCKET_MEDIA_MAX_AGE: setting(
     '1d',
@@ -283,12 +271,12 @@ export const settings = {
   MEDIABUCKET_VARIANTS: setting(
     'thumb=400, medium=1600',
     variantSizes,
-    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. A bucket can have sizes of its own (`bucket set --variants`).',
+    'The sizes of variants (smaller pictures) by name, in pixels. One number is a square; a number without a name is its own name. `thumb` and `medium` always exist. A bucket can have sizes of its own (`bucket set --variants`).',
   ),
   MEDIABUCKET_NAMES: setting(
     'off',
     onOrOff,
-    'Whether the URLs of media objects and of links have the name of the item, for people and search engines: `/media/«id»/«name».«ext»`. Pages of `GET /api/media` do not. A request can choose with `names`.',
+    'Whether the URLs of media objects and of links have the name of the item: `/media/«id»/«name».«ext»`. A request can choose with `names`.',
   ),
   MEDIABUCKET_CROP: setting(
     'center',
@@ -298,7 +286,7 @@ export const settings = {
   MEDIABUCKET_RENDER_AHEAD: setting(
     'on',
     onOrOff,
-    'Whether the `thumb` of a new item, and its ThumbHash, are rendered in the background after the upload, rather than at the first request. Set `off` if most items are never viewed.',
+    'Whether the `thumb` of a new item is rendered in the background after the upload, rather than at the first request. Set `off` if most items are never viewed.',
   ),
   MEDIABUCKET_VARIANT_PROCESSES: setting(
     '2',
@@ -323,12 +311,12 @@ export const settings = {
   MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: setting(
     '1000',
     wholeNumber(0, 1_000_000),
-    'The maximum number of open connections from one client address, or from one IPv6 /64 network; 0 sets no limit. `MEDIABUCKET_TRUSTED_PROXIES` are exempt.',
+    'The maximum number of open connections from one client address, or IPv6 /64 network; 0 sets no limit. `MEDIABUCKET_TRUSTED_PROXIES` are exempt.',
   ),
   MEDIABUCKET_MAX_STREAMS_PER_TOKEN: setting(
     '1000',
     wholeNumber(0, 1_000_000),
-    'The maximum number of streams of changes and of requests that wait for changes (`GET /api/changes`) of one token, in each process; 0 sets no limit. One client address can have as many as connections.',
+    'The maximum number of streams of changes and of requests that wait for changes (`GET /api/changes`) of one token, in each process; 0 sets no limit.',
   ),
   MEDIABUCKET_IDLE_TIMEOUT: setting(
     '60s',
