@@ -360,7 +360,7 @@ export async function readJsonObject(
     })
   if (headers['content-encoding'] !== undefined)
     throw new Fault('content-coding-unsupported', 'Send the body without Content-Encoding.')
-  const value = parse(await withDeadline(readAll(request, readBody)))
+  const value = parse(await withDeadline(request, readAll(request, readBody)))
   if (!isObject(value)) throw new Fault('json-malformed', 'The body is not a JSON object.')
   if (members === null) return value
   const known: ReadonlySet<string> = new Set(members)
@@ -413,16 +413,34 @@ async function readAll(request: IncomingMessage, readBody: BodyReader): Promise<
   return Buffer.concat(chunks)
 }
 
-/** Throws Fault `request-timeout` if the body takes too long. */
-export async function withDeadline<T>(reading: Promise<T>): Promise<T> {
+/** Throws Fault `request-timeout` if the body takes too long to arrive. */
+export async function withDeadline<T>(request: IncomingMessage, reading: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    reject(new Fault('request-timeout', `The body took longer than ${deadline / 1000} seconds to arrive.`))
+  const timer = setTimeout(async () => {
+    await readArrived(request)
+    if (!request.complete)
+      reject(new Fault('request-timeout', `The body took longer than ${deadline / 1000} seconds to arrive.`))
   }, deadline)
   try {
     return await Promise.race([reading, promise])
   } finally {
     clearTimeout(timer)
+  }
+}
+
+/** Milliseconds in which bytes that have arrived are read. */
+const longestRead = 1_000
+
+/**
+ * Resolves when all bytes that have arrived are read. After a time in which the process did not run, timers are late, and what the client has
+ * sent in time is still unread. Each iteration of the event loop reads a part of it.
+ */
+async function readArrived(request: IncomingMessage): Promise<void> {
+  const { socket } = request
+  const start = performance.now()
+  for (let before = -1; before !== socket.bytesRead && performance.now() - start < longestRead; ) {
+    before = socket.bytesRead
+    await nextTick()
   }
 }
 
