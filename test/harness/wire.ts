@@ -72,6 +72,8 @@ const Item = Type.Object(
       Type.Object({ thumb: Dimensions, medium: Dimensions }, { additionalProperties: Dimensions }),
       Type.Null(),
     ]),
+    // Only in lists that ask for it.
+    key: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   },
   closed,
 )

@@ -89,7 +89,7 @@ test.each([
   [
     'unknown members',
     '{"ids":["x"],"all":true,"__proto__":1}',
-    ['all', '__proto__'].map((name) => [name, 'The object has no such member; its members are ids.']),
+    ['all', '__proto__'].map((name) => [name, 'The object has no such member; its members are ids, replaced_by.']),
   ],
   ['an array', '["x"]', []],
   ['null', 'null', []],
@@ -129,4 +129,17 @@ test('A3 deleting many items requires media:delete', async () => {
   await expectProblem(refused, 403, 'scope-missing')
   expect(refused.headers.get('www-authenticate')).toContain('scope="media:delete"')
   expect((await server.request(`/api/media/${id}`)).status).toBe(200)
+})
+
+test('M4, OK10 replaced_by names some of the ids and needs media:write', async () => {
+  const one = await upload(server, 'one')
+  const other = await upload(server, 'other')
+  for (const replaced_by of [null, [], 'x', { [other.id]: one.id }, { [one.id]: 1 }, { [one.id]: null }])
+    expect(
+      await expectProblem(await send(JSON.stringify({ ids: [one.id], replaced_by })), 400, 'json-malformed'),
+    ).toMatchObject({ errors: [{ parameter: 'replaced_by' }] })
+  const body = JSON.stringify({ ids: [one.id], replaced_by: { [one.id]: 'no id' } })
+  const { authorization } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:delete')
+  await expectProblem(await send(body, { authorization }), 403, 'scope-missing')
+  expect(await readDeleted(await send(body))).toEqual({ deleted: [one.id], missing: [] })
 })

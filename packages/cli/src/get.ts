@@ -13,7 +13,16 @@ import {
 import { stateDirectory } from './client-settings.ts'
 import { CommandError, exitCodes, parse, UsageError } from './command.ts'
 import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './downloads.ts'
-import { hintAt, type ItemPath, itemsAt, pathWord, readItem, readPath, resolveItem } from './item-paths.ts'
+import {
+  hintAt,
+  type ItemPath,
+  itemsAt,
+  itemThatCounts,
+  pathWord,
+  readItem,
+  readPath,
+  resolveItem,
+} from './item-paths.ts'
 import { readExclusions } from './local-files.ts'
 import { downloadFile } from './output-file.ts'
 import {
@@ -55,8 +64,9 @@ export const get = clientCommand<One | Many>({
 Writes the bytes of an item to standard output or to a file, or downloads several items, or all items of the bucket,
 into a directory. A broken connection is continued at the byte where it broke. The token is sent to the service only, never
 to a URL of another server; files of a private bucket that a media host serves are requested by a signed URL. A path such as
-album/a.jpg is that of the newest item that has it, ./a.jpg one without a folder. A folder such as album/ stands for all
-items below it, whose paths below DIR begin in the folder. A file that was uploaded singly has no path.
+album/a.jpg is that of the item with this key, otherwise of the newest that has it; ./a.jpg is one without a folder. A folder
+such as album/ stands for all items below it, whose paths below DIR begin in the folder. A file that was uploaded singly has no
+path.
 
 With a directory, six files are downloaded at a time, and checked by their SHA-256. To continue after an interruption, or to
 download what is new, run the same command again: complete files are skipped, and partial ones continue. A file that
@@ -226,13 +236,16 @@ async function getMany(args: Many, context: ClientContext): Promise<void> {
   }
 
   async function* found(path: ItemPath): AsyncGenerator<Media> {
-    let last: Media | null = null
-    for await (const item of itemsAt(path, context)) {
+    let isFound = false
+    const same: Media[] = []
+    for await (const item of itemsAt(path, context, { keys: !path.isFolder })) {
+      isFound = true
       if (path.isFolder) yield { ...item, path: item.path?.slice(path.path.length) ?? null }
-      last = item
+      else same.push(item)
     }
-    if (last === null) await noteMissing(path.text)
-    else if (!path.isFolder) yield { ...last, path: null }
+    if (!isFound) await noteMissing(path.text)
+    const item = itemThatCounts(same)
+    if (item !== null) yield { ...item, path: null }
   }
 
   async function noteMissing(reference: string): Promise<void> {

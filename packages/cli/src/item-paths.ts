@@ -1,4 +1,4 @@
-import type { Media } from '@mediabucket/client'
+import type { ItemOptions, Media } from '@mediabucket/client'
 import { cleanPath, maxListLimit } from '@mediabucket/client/rules'
 import type { ClientContext } from './client-command.ts'
 import { CommandError, exitCodes, UsageError } from './command.ts'
@@ -39,24 +39,29 @@ export function readAnyPath(text: string): ItemPath {
 
 type Connection = Pick<ClientContext, 'client' | 'interrupted'>
 
+/** Of the items with one path, oldest first, the one that counts: the one that has the path as its key, otherwise the newest. */
+export const itemThatCounts = (items: readonly Media[]): Media | null =>
+  items.findLast(({ key, path }) => key != null && key === path) ?? items.at(-1) ?? null
+
 /** The items of a folder in the order of their paths, or all items with the path of one, oldest first. */
 export async function* itemsAt(
   { path, isFolder }: ItemPath,
   { client, interrupted }: Connection,
+  { keys }: Pick<ItemOptions, 'keys'> = {},
 ): AsyncGenerator<Media, void, void> {
   const batchSize = isFolder ? maxListLimit : 10
-  for await (const item of client.items({ path, batchSize, signal: interrupted })) {
+  for await (const item of client.items({ path, keys, batchSize, signal: interrupted })) {
     // Longer paths with the same start follow.
     if (!isFolder && item.path !== path) return
     yield item
   }
 }
 
-/** The newest item with a path; null if there is none. */
-async function newestAt(path: ItemPath, connection: Connection): Promise<Media | null> {
-  let newest: Media | null = null
-  for await (const item of itemsAt(path, connection)) newest = item
-  return newest
+/** The item with a path that counts; null if there is none. */
+async function countedAt(path: ItemPath, connection: Connection): Promise<Media | null> {
+  const found: Media[] = []
+  for await (const item of itemsAt(path, connection, { keys: true })) found.push(item)
+  return itemThatCounts(found)
 }
 
 /** Reads the references of a command that takes single items: ids, URLs and paths. Throws UsageError. */
@@ -67,10 +72,10 @@ export function readItem(text: string, read: (text: string) => string): string |
   return path ?? read(text)
 }
 
-/** The id of the newest item with a path; other references unchanged. Throws CommandError if there is no such item. */
+/** The id of the item with a path that counts; other references unchanged. Throws CommandError if there is no such item. */
 export async function resolveItem(reference: string | ItemPath, connection: Connection): Promise<string> {
   if (typeof reference === 'string') return reference
-  const item = await newestAt(reference, connection)
+  const item = await countedAt(reference, connection)
   if (item === null) throw noItemAt(reference)
   return item.id
 }

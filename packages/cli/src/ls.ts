@@ -1,5 +1,5 @@
 import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
-import { itemKinds, listOrders } from '@mediabucket/client/rules'
+import { itemKinds, listOrders, maxListLimit } from '@mediabucket/client/rules'
 import { acceptedBy, type ClientContext, clientCommand, faultIn, readLabels } from './client-command.ts'
 import { parse, UsageError } from './command.ts'
 import { type ItemPath, itemsAt, noItemAt, readAnyPath } from './item-paths.ts'
@@ -8,16 +8,20 @@ import { type Column, formatCount, formatSize, table } from './terminal.ts'
 export const ls = clientCommand({
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
        mediabucket ls PATH [-R] [-l] [--json]
+       mediabucket ls --keys [PREFIX] [-R] [-l] [--json]
        mediabucket ls [--newest | --order ORDER] [--kind KIND] [--name TEXT] [--label KEY=VALUE …] [--names] [-l] [--all] [--json]
 
 Prints the URLs of the items, one per line, oldest first. With a path, prints the paths of the items in this folder, in the order of
 the paths, and those of the folders in it, which end with a slash; for the path of an item only this one. ./ is the top.
+With --keys, prints the keys of items for programs that speak S3 which begin with the prefix, in the order of their bytes.
 
 Options:
   -l, --long  Print id, size, date, type and name of each item. On a terminal: a table with sizes in decimal units and
               dates in local time. Elsewhere: separated by tabs, with sizes in bytes and dates in UTC (RFC 3339).
   -R, --recursive
-              List all items below the folder. Without a path, all items that have one.
+              List all items below the folder. Without a path, all items that have one. With --keys, all keys.
+  --keys      List keys instead of paths. Keys with a slash after the prefix are one line each up to this slash, as folders.
+              Items without a key are left out; programs that speak S3 find them below _items/.
   --page N    The page to list, of ten items each. Default: 1.
   --all       List all items. Default: ten.
   --newest    List the newest items first.
@@ -29,9 +33,9 @@ Options:
   --label KEY=VALUE
               List the items that have the label, with exactly this value. With several, those that have them all.
   --names     Print URLs that have the names of the items.
-  --json      Print the JSON object of each page, one per line; with -l, a path, --newest, --order, --kind, --name, --label or --names that of
-              each item.
-              A folder is an object with its path and "folder": true.`,
+  --json      Print the JSON object of each page, one per line; with -l, a path, --keys, --newest, --order, --kind, --name, --label or --names
+              that of each item.
+              A folder is an object with its path or its key, and "folder": true.`,
 
   read(args) {
     const { values, positionals } = parse('ls', {
@@ -39,6 +43,7 @@ Options:
       allowPositionals: true,
       options: {
         recursive: { type: 'boolean', short: 'R' },
+        keys: { type: 'boolean' },
         long: { type: 'boolean', short: 'l' },
         page: { type: 'string' },
         all: { type: 'boolean' },
@@ -63,6 +68,7 @@ Options:
       label = [],
       names = false,
       recursive = false,
+      keys = false,
     } = values
     const [given, ...others] = positionals
     if (others.length > 0) throw new UsageError('ls takes one path of a folder or an item')
@@ -76,7 +82,11 @@ Options:
       throw new UsageError(
         'ls takes --page, or --newest, --order, --kind, --name, --label and --names, not both',
       )
-    const path = given === undefined ? (recursive ? readAnyPath('./') : null) : readAnyPath(given)
+    const top = recursive && !keys ? './' : undefined
+    const path = keys ? null : readGiven(given ?? top)
+    const prefix = keys ? (given ?? '') : null
+    if (prefix !== null && (isList || page !== undefined))
+      throw new UsageError('ls takes --keys with a prefix, -R, -l, --all and --json only')
     if (path !== null && (isList || page !== undefined))
       throw new UsageError('ls takes a path or -R with -l, --all and --json only')
     const found = itemKinds.find((name) => name === kind)
@@ -94,14 +104,20 @@ Options:
           ...(names ? { names } : {}),
         }
       : null
-    return { number: Number(page ?? 1), long, all, json, list, path, recursive }
+    return { number: Number(page ?? 1), long, all, json, list, path, prefix, recursive }
   },
 
-  async run({ number, long, all, json, list, path, recursive }, context) {
+  async run({ number, long, all, json, list, path, prefix, recursive }, context) {
     const { client, output, report, interrupted } = context
     const signal = AbortSignal.any([interrupted, output.closed])
-    if (path !== null)
-      return await listPath(path, { long, json, recursive }, { ...context, interrupted: signal })
+    const listed = { ...context, interrupted: signal }
+    if (path !== null) return await listPath(path, { long, json, recursive }, listed)
+    if (prefix !== null) {
+      const keyed = client.items({ key: prefix, batchSize: maxListLimit, signal })
+      const entries = withFolders(keyed, { member: 'key', start: prefix, isFolded: !recursive })
+      await printEntries(entries, { long, json, member: 'key' }, listed)
+      return
+    }
     let isFirst = true
     async function printItems(items: readonly Media[]): Promise<void> {
       if (json) return await output.json(items)
@@ -141,8 +157,14 @@ interface PathOptions {
   readonly recursive: boolean
 }
 
-/** An item or a folder of a list by path. */
+/** An item, or a folder by what the paths or keys of its items begin with. */
 type Entry = Media | { readonly folder: string }
+
+/** What a list is ordered by. */
+type Member = 'path' | 'key'
+
+const readGiven = (path: string | undefined): ItemPath | null =>
+  path === undefined ? null : readAnyPath(path)
 
 /** Prints a folder or the items of a path. Throws CommandError if the bucket has neither. */
 async function listPath(
@@ -150,23 +172,9 @@ async function listPath(
   { long, json, recursive }: PathOptions,
   context: ClientContext,
 ): Promise<void> {
-  const { output } = context
-  let batch: Entry[] = []
-  let count = 0
-  const print = async () => {
-    count += batch.length
-    if (json)
-      await output.json(
-        batch.map((entry) => ('folder' in entry ? { path: entry.folder, folder: true } : entry)),
-      )
-    else await output.lines(long ? linesOf(batch, output.isTerminal) : batch.map(pathOf))
-    batch = []
-  }
-  for await (const entry of entriesAt(path, recursive, context)) {
-    batch.push(entry)
-    if (batch.length === batchSize) await print()
-  }
-  await print()
+  const folding = { member: 'path', start: path.path, isFolded: !recursive && path.isFolder } as const
+  const entries = withFolders(itemsAt(path, context), folding)
+  const count = await printEntries(entries, { long, json, member: 'path' }, context)
   // Without a slash, it may be a folder.
   if (count > 0 || path.isFolder) {
     if (count === 0 && path.path !== '') throw noItemAt(path)
@@ -176,27 +184,61 @@ async function listPath(
   await listPath(folder, { long, json, recursive }, context)
 }
 
-/** The items at a path; without `recursive`, one entry for all items of a folder below it. */
-async function* entriesAt(path: ItemPath, recursive: boolean, context: ClientContext): AsyncGenerator<Entry> {
+/** Prints entries in batches. Returns how many they were. */
+async function printEntries(
+  entries: AsyncIterable<Entry>,
+  { long, json, member }: Pick<PathOptions, 'long' | 'json'> & { readonly member: Member },
+  { output }: Pick<ClientContext, 'output'>,
+): Promise<number> {
+  let batch: Entry[] = []
+  let count = 0
+  const print = async () => {
+    count += batch.length
+    if (json)
+      await output.json(
+        batch.map((entry) => ('folder' in entry ? { [member]: entry.folder, folder: true } : entry)),
+      )
+    else if (!long) await output.lines(batch.map((entry) => textOf(entry, member)))
+    else if (output.isTerminal) await output.lines(table(columnsOf(member), batch, { header: false }))
+    else
+      await output.lines(
+        batch.map((entry) =>
+          'folder' in entry ? ['', '', '', '', entry.folder] : cellsOf(entry, textOf(entry, member)),
+        ),
+      )
+    batch = []
+  }
+  for await (const entry of entries) {
+    batch.push(entry)
+    if (batch.length === batchSize) await print()
+  }
+  await print()
+  return count
+}
+
+/** Items in the order of their paths or keys, which begin with `start`; if it is folded, one entry for all that have the same text up to a slash after it. */
+async function* withFolders(
+  items: AsyncIterable<Media>,
+  {
+    member,
+    start,
+    isFolded,
+  }: { readonly member: Member; readonly start: string; readonly isFolded: boolean },
+): AsyncGenerator<Entry> {
   let last = ''
-  for await (const item of itemsAt(path, context)) {
-    const [name = '', ...below] = (item.path ?? '').slice(path.path.length).split('/')
-    if (recursive || !path.isFolder || below.length === 0) yield item
-    else if (name !== last) {
-      last = name
-      yield { folder: `${path.path}${name}/` }
+  for await (const item of items) {
+    const [name = '', ...below] = textOf(item, member).slice(start.length).split('/')
+    const folder = `${start}${name}/`
+    if (!isFolded || below.length === 0) yield item
+    else if (folder !== last) {
+      last = folder
+      yield { folder }
     }
   }
 }
 
-const pathOf = (entry: Entry): string => ('folder' in entry ? entry.folder : (entry.path ?? ''))
-
-const linesOf = (entries: readonly Entry[], isTerminal: boolean): readonly (string | string[])[] =>
-  isTerminal
-    ? table(pathColumns, entries, { header: false })
-    : entries.map((entry) =>
-        'folder' in entry ? ['', '', '', '', entry.folder] : cellsOf(entry, pathOf(entry)),
-      )
+const textOf = (entry: Entry, member: Member): string =>
+  'folder' in entry ? entry.folder : (entry[member] ?? '')
 
 /** The error of a text that the service refuses, in terms of the option; null for any other error. */
 function explainName(error: unknown, name: string | undefined): UsageError | null {
@@ -241,13 +283,13 @@ const columns: readonly Column<Media>[] = [
   { header: 'NAME', cell: ({ filename }) => filename ?? '-' },
 ]
 
-/** As `columns`, with paths instead of names. Cells of folders are empty. */
-const pathColumns: readonly Column<Entry>[] = [
+/** As `columns`, with paths or keys instead of names. Cells of folders are empty. */
+const columnsOf = (member: Member): readonly Column<Entry>[] => [
   ...columns.slice(0, -1).map(({ cell, ...column }) => ({
     ...column,
     cell: (entry: Entry) => ('folder' in entry ? ' '.repeat(column.header === 'ID' ? 28 : 0) : cell(entry)),
   })),
-  { header: 'PATH', cell: pathOf },
+  { header: member.toUpperCase(), cell: (entry) => textOf(entry, member) },
 ]
 
 const cellsOf = (item: Media, name = item.filename ?? ''): string[] => [

@@ -12,7 +12,7 @@ import { walkTree } from './local-tree.ts'
 import { foldCase, InTheWay, type StoredPath, storedNames } from './stored-names.ts'
 import {
   changePrinter,
-  newestOfPaths,
+  countedOfPaths,
   pairByPath,
   refuseDeletes,
   type SyncArguments,
@@ -44,7 +44,7 @@ export async function syncDown(
 
   async function* items(): AsyncGenerator<Media> {
     for await (const { path, file, there } of pairs()) {
-      counts.withPath += there === null ? 0 : 1 + there.older.length
+      counts.withPath += there === null ? 0 : 1 + there.others.length
       if (file !== null && records.find(path) !== null) counts.known += 1
       if (there !== null && !isExcluded(path)) yield there.item
       if (there === null && file !== null)
@@ -55,10 +55,10 @@ export async function syncDown(
   /** Without deletes, the files without an item need not be found. */
   const pairs = () =>
     deletes === 'none'
-      ? itemsOnly(newestOfPaths(args, context))
+      ? itemsOnly(countedOfPaths(args, context))
       : pairByPath(
           findLocal(args, (fault) => unread.push(fault)),
-          newestOfPaths(args, context),
+          countedOfPaths(args, context),
         )
 
   const choice = chooseFiles(args, records, tree)

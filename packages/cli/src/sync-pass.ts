@@ -2,6 +2,7 @@ import type { Media } from '@mediabucket/client'
 import { maxListLimit } from '@mediabucket/client/rules'
 import type { ClientContext } from './client-command.ts'
 import { CommandError } from './command.ts'
+import { itemThatCounts } from './item-paths.ts'
 import type { LocalFault, LocalFile } from './local-files.ts'
 import { comparePaths, type TreeFile } from './local-tree.ts'
 import { formatCount } from './terminal.ts'
@@ -77,38 +78,40 @@ export function changePrinter({ isJson }: SyncArguments, { output }: Pick<Client
   }
 }
 
-/** The newest item of a path. */
-export interface NewestItem<Item = Media> {
+/** The item of a path that counts: the one that has it as its key, otherwise the newest. */
+export interface CountedItem<Item = Media> {
   readonly item: Item
   readonly path: string
-  /** Earlier items with this path. */
-  readonly older: readonly Pick<Media, 'id' | 'sha256'>[]
+  /** The others with this path, oldest first. */
+  readonly others: readonly Pick<Media, 'id' | 'sha256'>[]
 }
 
-/** The newest item of each path in the folder, in the order of the paths. */
-export async function* newestOfPaths(
+/** The item of each path in the folder that counts, in the order of the paths. */
+export async function* countedOfPaths(
   { folder }: Pick<SyncArguments, 'folder'>,
   { client, interrupted }: Pick<ClientContext, 'client' | 'interrupted'>,
-): AsyncGenerator<NewestItem> {
+): AsyncGenerator<CountedItem> {
   let same: Media[] = []
-  for await (const item of client.items({ path: folder, batchSize: maxListLimit, signal: interrupted })) {
+  const options = { path: folder, keys: true, batchSize: maxListLimit, signal: interrupted }
+  for await (const item of client.items(options)) {
     // An earlier version of the service ignores the parameter.
     if (item.path == null)
       throw new CommandError('the service does not keep the paths of files. Install its newest version.')
     if (same.length > 0 && same[0]?.path !== item.path) {
-      yield* newestOf(same)
+      yield* countedOf(same)
       same = []
     }
     same.push(item)
   }
-  yield* newestOf(same)
+  yield* countedOf(same)
 }
 
 /** Of items with the same path, in the order of their upload. */
-function newestOf(items: readonly Media[]): readonly NewestItem[] {
-  const item = items.at(-1)
+function countedOf(items: readonly Media[]): readonly CountedItem[] {
+  const item = itemThatCounts(items)
   if (item?.path == null) return []
-  return [{ item, path: item.path, older: items.slice(0, -1).map(({ id, sha256 }) => ({ id, sha256 })) }]
+  const others = items.filter(({ id }) => id !== item.id).map(({ id, sha256 }) => ({ id, sha256 }))
+  return [{ item, path: item.path, others }]
 }
 
 /** A path with the file and the item that it has; one of them may be null. */

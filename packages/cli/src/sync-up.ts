@@ -8,9 +8,9 @@ import type { LocalFault, LocalFile } from './local-files.ts'
 import { type TreeFault, type TreeFile, walkTree } from './local-tree.ts'
 import { forEach, type PlannedFile } from './small-uploads.ts'
 import {
+  type CountedItem,
   changePrinter,
-  type NewestItem,
-  newestOfPaths,
+  countedOfPaths,
   type Pair,
   pairByPath,
   refuseDeletes,
@@ -31,13 +31,15 @@ const partSize = 2_000
 /** How long a request can be repeated with its key: an hour less than services store keys (docs/interface.md I5). Milliseconds. */
 const keyAge = 23 * 3_600_000
 
-type Remote = NewestItem<Pick<Media, 'id' | 'size' | 'sha256'>>
+type Remote = CountedItem<Pick<Media, 'id' | 'size' | 'sha256' | 'key'>>
 
-/** A file without an item that has its bytes. */
+/** A file whose bytes the item that counts has not. */
 interface Change {
   readonly path: string
   readonly file: LocalFile
   readonly there: Remote | null
+  /** Another item of the path that has its bytes, and gets the key; null if the file is uploaded. */
+  readonly storedAs: string | null
 }
 
 export interface UploadState {
@@ -54,7 +56,8 @@ export interface UploadState {
 /**
  * Uploads the files of a directory whose bytes the bucket does not have at their paths, deletes the items that they replace and then, with
  * `deletes`, the items without a file. Both sides are read in the order of the paths, a part at a time. Each step can be repeated after a
- * kill: a new item is stored before the earlier one is deleted, and of two items with a path the newer one counts.
+ * kill: a new item is stored before the earlier one is deleted. Of two items with a path the newer one counts, or the one with the key, which passes to the
+ * new item with the deletion of the earlier one.
  */
 export async function syncUp(
   args: SyncArguments,
@@ -65,7 +68,7 @@ export async function syncUp(
   const { client, interrupted: signal, explain } = context
   const { records, openJournal, states } = state
   const print = changePrinter(args, context)
-  const counts = { examined: 0, unchanged: 0, replaced: 0, deleted: 0, vanished: 0, leftAlone: 0 }
+  const counts = { examined: 0, unchanged: 0, adopted: 0, replaced: 0, deleted: 0, vanished: 0, leftAlone: 0 }
   const sent = { files: 0, bytes: 0 }
   /** Items with a path that the bucket has, and paths that an earlier run knew. */
   const seen = { items: 0, known: 0 }
@@ -76,7 +79,7 @@ export async function syncUp(
   const faults: TreeFault[] = []
   /** Paths of links to directories, each with a slash at its end: items below them are left out too. */
   const links: string[] = []
-  /** Earlier items of paths that have a file. */
+  /** Items of paths that have a file, beside those that count. */
   const outdated: string[] = []
   /** Items of paths without a file. */
   const leftovers: { readonly path: string; readonly ids: readonly string[] }[] = []
@@ -84,24 +87,24 @@ export async function syncUp(
   let withoutPath: number | null = null
   const outcome = (end: unknown): SyncOutcome => ({
     ...{ ...counts, sent, refusal, withoutPath },
-    untried: Math.max(0, counts.examined - counts.unchanged - sent.files - failed.length),
+    untried: Math.max(0, counts.examined - counts.unchanged - counts.adopted - sent.files - failed.length),
     ...{ failed: [...failed, ...faults], end },
   })
 
-  /** Earlier items that are deleted. One of this directory that was replaced, but not deleted, is found by its record. */
+  /** Other items of a path that are deleted. One of this directory that was replaced, but not deleted, is found by its record. */
   function outdatedOf({ path, there }: Pick<Pair<Remote>, 'path' | 'there'>): readonly string[] {
-    const ids = there?.older.map(({ id }) => id) ?? []
+    const ids = there?.others.map(({ id }) => id) ?? []
     const known = ids.length > 0 ? records.find(path)?.id : null
     return deletes === 'none' ? ids.filter((id) => id === known) : ids
   }
 
   /** Notes which items of a path without a file are deleted: those that an earlier run knew, and earlier ones with the same bytes, or all. */
-  function noteLeftover(path: string, { item, older }: Remote): void {
+  function noteLeftover(path: string, { item, others }: Remote): void {
     if (deletes === 'none' || isExcluded(path)) return
     const isKnown = records.find(path)?.id === item.id
     if (deletes === 'known' && !isKnown) counts.leftAlone += 1
     else {
-      const same = older.filter(({ sha256 }) => deletes === 'all' || sha256 === item.sha256)
+      const same = others.filter(({ sha256 }) => deletes === 'all' || sha256 === item.sha256)
       leftovers.push({ path, ids: [item.id, ...same.map(({ id }) => id)] })
     }
   }
@@ -111,7 +114,7 @@ export async function syncUp(
     for (const { path, file, there } of part) {
       if (file !== null && !handled.has(path)) counts.examined += 1
       if (there === null) continue
-      seen.items += 1 + there.older.length
+      seen.items += 1 + there.others.length
       if (records.find(path) !== null) seen.known += 1
       if (file === null) noteLeftover(path, there)
     }
@@ -120,8 +123,8 @@ export async function syncUp(
       const { path, file, there } = pair
       changes[index] = null
       if (file === null) return
-      const isSame = there !== null && (await isStored(path, file, there))
-      if (!isSame) changes[index] = { path, file, there }
+      const storedAs = there === null ? null : await findStored(path, file, there)
+      if (storedAs === null || storedAs !== there?.item.id) changes[index] = { path, file, there, storedAs }
       else {
         outdated.push(...outdatedOf(pair))
         if (!handled.has(path)) counts.unchanged += 1
@@ -130,13 +133,17 @@ export async function syncUp(
     return changes.filter((change) => change !== null)
   }
 
-  async function isStored(path: string, { path: local, size, stamp }: LocalFile, { item, older }: Remote) {
-    if (records.has(path, stamp, item.id)) return true
+  /** The id of the item with the bytes of a file: the one that counts or, if a key can pass to it, another one; null if there is none. */
+  async function findStored(path: string, { path: local, size, stamp }: LocalFile, { item, others }: Remote) {
+    if (records.has(path, stamp, item.id)) return item.id
     signal.throwIfAborted()
+    const candidates = item.key == null ? [] : others
+    if (size !== item.size && candidates.length === 0) return null
     // A file that cannot be read is reported by its upload.
-    const isSame = size === item.size && (await hashOfFile(local).catch(() => null)) === item.sha256
-    if (isSame && older.length === 0) await records.set(path, { id: item.id, stamp, sha256: item.sha256 })
-    return isSame
+    const sha256 = await hashOfFile(local).catch(() => null)
+    if (sha256 !== item.sha256) return candidates.findLast((other) => other.sha256 === sha256)?.id ?? null
+    if (others.length === 0) await records.set(path, { id: item.id, stamp, sha256 })
+    return item.id
   }
 
   /** Returns the error that ends the run, or null. */
@@ -145,11 +152,20 @@ export async function syncUp(
     for (const { path, there } of changes)
       if (there) await records.set(path, { id: there.item.id, stamp: '', sha256: there.item.sha256 })
     await records.flush()
+    const replacing: [change: Change, item: Pick<StoredItem, 'id' | 'sha256'>][] = []
+    const sending: Change[] = []
+    for (const change of changes) {
+      if (change.storedAs === null) sending.push(change)
+      else {
+        replacing.push([change, { id: change.storedAs }])
+        await print('replace', change.path)
+      }
+    }
+    counts.adopted += replacing.length
     const journal = await openJournal()
-    const planned = changes.map(({ file }, index) => plan(file, directory, index))
-    const replacing: [change: Change, item: StoredItem][] = []
+    const planned = sending.map(({ file }, index) => plan(file, directory, index))
     const printStored = async (item: StoredItem, { index }: PlannedFile) => {
-      const change = changes[index]
+      const change = sending[index]
       if (!change) return
       const { path, file, there } = change
       if (there) replacing.push([change, item])
@@ -170,13 +186,16 @@ export async function syncUp(
         !old || old === id ? [] : old,
       ),
     )
-    if (replaced.length > 0) await deleteItems(replaced)
+    const successors = replacing.flatMap(([{ there }, { id }]) =>
+      there?.item.key == null ? [] : [[there.item.id, id] as const],
+    )
+    if (replaced.length > 0) await deleteItems(replaced, Object.fromEntries(successors))
     for (const [{ path, file }, item] of replacing) await note(path, file, item)
     await journal.remove()
     return null
   }
 
-  const note = (path: string, { stamp }: LocalFile, { id, sha256 = '' }: StoredItem) =>
+  const note = (path: string, { stamp }: LocalFile, { id, sha256 = '' }: Pick<StoredItem, 'id' | 'sha256'>) =>
     records.set(path, { id, stamp, sha256 })
 
   /** Faults are known at the end only, and an item must not be deleted because its file was not found. */
@@ -196,8 +215,12 @@ export async function syncUp(
     }
   }
 
-  async function deleteItems(ids: readonly string[]): Promise<number> {
-    const { deleted } = await client.deleteMany(ids, { signal })
+  /** `successors` are the items to which keys pass, by the ids of those that have them. */
+  async function deleteItems(
+    ids: readonly string[],
+    successors: Readonly<Record<string, string>> = {},
+  ): Promise<number> {
+    const { deleted } = await client.deleteMany(ids, { signal, replacedBy: successors })
     seen.items -= deleted.length
     return deleted.length
   }
@@ -218,8 +241,9 @@ export async function syncUp(
       const changes = await compare(part)
       if (isDryRun) {
         for (const { path, there } of changes) await print(there ? 'replace' : 'upload', path)
-        sent.files += changes.length
-        sent.bytes += sum(changes.map(({ file }) => file.size))
+        const sending = changes.filter(({ storedAs }) => storedAs === null)
+        sent.files += sending.length
+        sent.bytes += sum(sending.map(({ file }) => file.size))
       } else if (changes.length > 0) {
         const end = await send(changes)
         if (end !== null) return outcome(end)
@@ -306,9 +330,9 @@ async function* findLocal(
 
 /** With the members that are compared, so that a part takes little memory. */
 async function* findRemote(args: SyncArguments, context: ClientContext): AsyncGenerator<Remote, void, void> {
-  for await (const { path, item, older } of newestOfPaths(args, context)) {
-    const { id, size, sha256 } = item
-    yield { path, item: { id, size, sha256 }, older }
+  for await (const { path, item, others } of countedOfPaths(args, context)) {
+    const { id, size, sha256, key } = item
+    yield { path, item: { id, size, sha256, key }, others }
   }
 }
 

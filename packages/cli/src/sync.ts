@@ -31,11 +31,12 @@ export const sync = clientCommand<Arguments>({
 
 Makes the items of the bucket that have a path equal to the files of DIR, or with --down the files equal to the items. A file
 and an item are equal if they have the same path and the same SHA-256. Only what differs is transferred, and a second run
-transfers nothing. Items without a path are left alone, and counted.
+transfers nothing. Items without a path are left alone, and counted. A key that a program has stored through S3 is a path.
 
 Up, a file that has changed becomes a new item, and the item that it replaces is deleted (to the trash, if the bucket has
-one), which needs a token with media:delete. Down, a file that differs is replaced when its download is complete. If several
-items have the same path, the newest counts.
+one), which needs a token with media:delete. If that item has a key, the key passes to the new one. Down, a file that differs is
+replaced when its download is complete. If several items have the same path, the one that has it as its key counts, otherwise
+the newest.
 
 To continue after a crash, a kill or Ctrl-C, run the same command again. Which files are which items is stored in
 $XDG_STATE_HOME/mediabucket, so that unchanged files are not read again; without it, all files are read and compared, and
@@ -202,7 +203,7 @@ async function summarize(
   const { examined, unchanged, sent, replaced, deleted, failed, untried } = outcome
   const { leftAlone, withoutPath, refusal, end } = outcome
   const { report } = context
-  const isQuiet = sent.files + deleted + failed.length === 0 && refusal === lastRefusal
+  const isQuiet = sent.files + replaced + deleted + failed.length === 0 && refusal === lastRefusal
   if (args.watches && isQuiet) return
   if (args.isJson) await printTotals(args, outcome, context)
   const verb = args.isDown ? 'download' : 'upload'

@@ -6,6 +6,7 @@ import type { LabelKey, LabelOptions } from './labels.ts'
 import type { Link, LinkOptions, Links } from './links.ts'
 import type {
   DeletedItems,
+  DeleteOptions,
   DescribeOptions,
   LabelledItems,
   Media,
@@ -132,7 +133,7 @@ export interface Client {
    * items that the bucket does not have. If a request is retried because it received no response, all its items count as deleted,
    * because the earlier attempt may have deleted them.
    */
-  deleteMany(idsOrUrls: readonly (string | URL)[], options?: CallOptions): Promise<DeletedItems>
+  deleteMany(idsOrUrls: readonly (string | URL)[], options?: DeleteOptions): Promise<DeletedItems>
 
   /** Iterates over the deleted items that can be restored, last deleted first. */
   trash(options?: CallOptions): AsyncGenerator<TrashedMedia, void, undefined>

@@ -35,6 +35,7 @@ export type { LabelKey, LabelOptions, Labels, LabelValue } from './labels.ts'
 export type { Link, LinkOptions, Links } from './links.ts'
 export type {
   DeletedItems,
+  DeleteOptions,
   DescribeOptions,
   Focus,
   LabelledItems,

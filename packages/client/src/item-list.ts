@@ -36,6 +36,13 @@ export interface ItemOptions extends CallOptions {
   readonly sha256?: string | undefined
   /** Only items whose path begins with this text, in the order of their paths. An empty text selects all items with a path. */
   readonly path?: string | undefined
+  /**
+   * Only items whose key, for programs that speak S3, begins with this text, in the order of their keys. An empty text selects all items with a
+   * key. Not with the orders `taken` and `name`.
+   */
+  readonly key?: string | undefined
+  /** Whether the items have the member `key`. Default: only with `key`. */
+  readonly keys?: boolean | undefined
   /** Whether the URLs of a private bucket are signed. Signed ones need no token for 15 minutes or more. Default: as the bucket is set. */
   readonly urls?: 'plain' | 'signed' | undefined
   /** Items per request, from 1 to 500. Default: 100. */
@@ -99,6 +106,8 @@ function parametersOf({
   labels,
   sha256,
   path,
+  key,
+  keys,
   urls,
   batchSize,
 }: ItemOptions): URLSearchParams {
@@ -111,6 +120,8 @@ function parametersOf({
     start_name: startName,
     sha256,
     path,
+    key,
+    ...(keys === undefined ? {} : { keys: keys ? 'on' : 'off' }),
     urls,
     ...(names === undefined ? {} : { names: names ? 'on' : 'off' }),
     limit: batchSize,

@@ -87,6 +87,8 @@ export interface Media {
   readonly variants?: Variants | null | undefined
   /** Null if there are no variants, or `width` and `height` are unknown. Earlier versions of the service do not send it. */
   readonly variant_sizes?: VariantSizes | null | undefined
+  /** The key for programs that speak S3; null for none. Only in lists with the option `key` or `keys`. */
+  readonly key?: string | null | undefined
 }
 
 const dimensions = objectOf<Dimensions>({ width: count, height: count })
@@ -112,6 +114,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   duration: optional(numberOrNull),
   variants: optional(orNull(objectOf<Variants>({ thumb: text, medium: text }))),
   variant_sizes: optional(orNull(objectOf<VariantSizes>({ thumb: dimensions, medium: dimensions }))),
+  key: optional(textOrNull),
 })
 
 /** Reads the media object from a response. Throws a `ShapeError` that names the invalid field. */
@@ -247,14 +250,27 @@ function readDeleted(value: unknown): RequestResult {
   return { done: deleted, missing }
 }
 
+export interface DeleteOptions extends CallOptions {
+  /**
+   * For ids of some of the items, the id of the item that replaces it: the key of the deleted item, for programs that speak S3, passes to it in the
+   * same transaction. Requires `media:write` too.
+   */
+  readonly replacedBy?: Readonly<Record<string, string>> | undefined
+}
+
 /** Deletes items with one request for each 500. Throws a `TypeError` for anything else than ids and URLs of items. */
 export async function deleteMany(
   settings: SendSettings,
   endpoints: Endpoints,
   references: readonly (string | URL)[],
-  options: CallOptions,
+  { replacedBy, ...options }: DeleteOptions,
 ): Promise<DeletedItems> {
-  const target = { method: 'DELETE', url: endpoints.uploads } as const
+  const successors = new Map(Object.entries(replacedBy ?? {}))
+  const membersOf = (ids: readonly string[]) => {
+    const some = ids.filter((id) => successors.has(id)).map((id) => [id, successors.get(id)])
+    return some.length === 0 ? {} : { replaced_by: Object.fromEntries(some) }
+  }
+  const target = { method: 'DELETE', url: endpoints.uploads, membersOf } as const
   const { done, missing } = await requestByIds(settings, target, references, options)
   return { deleted: done, missing }
 }
@@ -302,21 +318,24 @@ export async function requestByIds(
     readonly url: string
     /** Of the body, besides the ids. */
     readonly members?: Readonly<Record<string, unknown>>
+    /** More members of the body with these ids. */
+    readonly membersOf?: (ids: readonly string[]) => Readonly<Record<string, unknown>>
     readonly read?: (value: unknown) => RequestResult
   },
   references: readonly (string | URL)[],
   { signal }: CallOptions,
 ): Promise<RequestResult> {
-  const { method, url, members = {}, read = readDeleted } = target
+  const { method, url, members = {}, membersOf = () => ({}), read = readDeleted } = target
   const idsByReference = new Map(references.map((reference) => [String(reference), mediaIdOf(reference)]))
   const ids = [...new Set(idsByReference.values())]
   const missing = new Set<string>()
   for (let start = 0; start < ids.length; start += maxIds) {
     let mayBeDone = false
+    const some = ids.slice(start, start + maxIds)
     const result = await sendJson(settings, {
       method,
       url,
-      json: { ids: ids.slice(start, start + maxIds), ...members },
+      json: { ids: some, ...members, ...membersOf(some) },
       repeatable: true,
       signal,
       onUncertain: () => {

@@ -63,6 +63,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly duration?: number | null | undefined
     readonly variants?: Variants | null | undefined
     readonly variant_sizes?: VariantSizes | null | undefined
+    readonly key?: string | null | undefined
   }>()
 })
 

@@ -29,3 +29,19 @@ export function itemIdOfKey(key: string): ItemId | null {
   const [, id = ''] = itemKeyShape.exec(key) ?? []
   return isItemId(id) ? id : null
 }
+
+/** No byte of UTF-8, and greater than all of them. */
+const afterAll = Buffer.of(0xff)
+
+/** All keys that begin with this text are before it, and all later ones after it. */
+export const endOf = (prefix: string): Buffer => Buffer.concat([Buffer.from(prefix), afterAll])
+
+/** Bytes before a key and after all keys before it, as far as keys are well-formed. */
+export function beforeKey(key: string): Buffer {
+  const bytes = Buffer.from(key)
+  const last = bytes.at(-1)
+  if (last === undefined) return bytes
+  if (last === 0) return bytes.subarray(0, -1)
+  bytes[bytes.length - 1] = last - 1
+  return Buffer.concat([bytes, Buffer.alloc(1_025, 0xff)])
+}

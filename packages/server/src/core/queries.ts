@@ -18,6 +18,7 @@ import {
   parseStartName,
   type SearchTerms,
 } from './names.ts'
+import { maxKeyLength } from './object-key-rules.ts'
 import { parseTimestamp } from './times.ts'
 
 // What the client, the command line and the gallery share.
@@ -138,6 +139,8 @@ export interface ItemFilter {
   readonly sha256?: string | null
   /** The start of their paths; null or left out for all items, with a path or without. */
   readonly path?: string | null
+  /** The start of their keys (OK1); null or left out for all items, with a key or without. */
+  readonly key?: string | null
   /** In a list by name, the key of the name at which it begins (nameKey); null or left out for the whole list. */
   readonly startName?: string | null
 }
@@ -150,6 +153,8 @@ export interface ItemsQuery extends ItemFilter {
   readonly after: string | null
   /** A numbered page instead of a cursor. */
   readonly page?: PageNumber
+  /** Whether the response has the keys of the items. */
+  readonly keys?: boolean
 }
 
 /** A page of a list of items, from 1, and its size. */
@@ -210,6 +215,7 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
     name: read('name', null, searchAccepts, parseNameSearch),
     ...readSelectedLabels(reader, values),
     ...readSelectedFiles(reader, values),
+    ...readSelectedKeys(reader, values, order.by),
     ...readPageNumber(reader, values),
     after: readCursor(reader),
   })
@@ -304,6 +310,9 @@ function readStartName(
   return { startName }
 }
 
+const isStart = (text: string, mostBytes: number): boolean =>
+  Buffer.byteLength(text) <= mostBytes && text.isWellFormed() && !hasNul(text)
+
 /** Reads `sha256` and `path`. Left out of the query where they are missing, as they are in most requests. */
 function readSelectedFiles(
   { read }: ParameterReader,
@@ -321,15 +330,36 @@ function readSelectedFiles(
         text: `one start of a path, of up to ${longestPath} bytes, without U+0000`,
         ...{ maximum: longestPath, unit: 'bytes' },
       },
-      (text) =>
-        Buffer.byteLength(text) <= longestPath && text.isWellFormed() && !hasNul(text)
-          ? text.normalize('NFC')
-          : null,
+      (text) => (isStart(text, longestPath) ? text.normalize('NFC') : null),
     )
   return {
     ...('sha256' in values ? { sha256: sha256() } : {}),
     ...('path' in values ? { path: path() } : {}),
   }
+}
+
+/** Reads `key`, and `keys`, which `key` includes. Left out of the query where they are missing (docs/interface.md K21). */
+function readSelectedKeys(
+  { read }: ParameterReader,
+  values: Readonly<Record<string, unknown>>,
+  by: ItemFilter['by'],
+): Pick<ItemsQuery, 'key' | 'keys'> {
+  const key = () =>
+    read<string | null>(
+      'key',
+      null,
+      {
+        text: `one start of a key, of up to ${maxKeyLength} bytes, without U+0000, with order=oldest or order=newest`,
+        ...{ maximum: maxKeyLength, unit: 'bytes' },
+      },
+      (text) => (by == null && isStart(text, maxKeyLength) ? text : null),
+    )
+  const keys = () =>
+    read('keys', false, { text: 'on (also without a value) or off', accepted: ['', 'on', 'off'] }, (text) =>
+      text === '' || text === 'on' ? true : text === 'off' ? false : null,
+    )
+  if ('key' in values) return { key: key(), keys: true }
+  return 'keys' in values && keys() ? { keys: true } : {}
 }
 
 export const listedUrls = ['plain', 'signed'] as const

@@ -243,21 +243,25 @@ const unchanged: Copy = (value) => value
 /** Returns a function that copies the named members of objects, also inside arrays. Values of any other schema are not copied. */
 function copyOf(schema: unknown): Copy {
   if (!isRecord(schema)) return unchanged
-  const { properties, additionalProperties, items } = schema
-  if (isRecord(properties) && !additionalProperties) return objectCopy(properties)
+  const { properties, additionalProperties, items, required } = schema
+  if (isRecord(properties) && !additionalProperties) return objectCopy(properties, required)
   const copyItem = copyOf(items)
   if (copyItem === unchanged) return unchanged
   return (value) => (Array.isArray(value) ? value.map(copyItem) : value)
 }
 
-function objectCopy(properties: Readonly<Record<string, unknown>>): Copy {
+function objectCopy(properties: Readonly<Record<string, unknown>>, required: unknown): Copy {
   const members = Object.entries(properties).map(([name, schema]) => [name, copyOf(schema)] as const)
   const names = members.map(([name]) => name)
+  const always = Array.isArray(required) ? names.filter((name) => required.includes(name)) : []
   const isFlat = members.every(([, copy]) => copy === unchanged)
   return (value) => {
     if (!isRecord(value)) return value
-    // Most objects have the members of their schema, in its order, and need no copy.
-    if (isFlat && areEqual(Object.keys(value), names)) return value
+    // Most objects have the required members of their schema, or all, in its order, and need no copy.
+    if (isFlat) {
+      const own = Object.keys(value)
+      if (areEqual(own, always) || areEqual(own, names)) return value
+    }
     const copied: Record<string, unknown> = {}
     for (const [name, copy] of members) copied[name] = copy(value[name])
     return copied

@@ -28,7 +28,8 @@ interface Expiring {
 const expiryRetryInterval = 1_000
 
 interface RemoverParts extends BlobDeletionParts {
-  readonly catalog: BlobDeletionParts['catalog'] & Pick<Catalog, 'removeItems' | 'purgeItems' | 'expireItems'>
+  readonly catalog: BlobDeletionParts['catalog'] &
+    Pick<Catalog, 'removeItems' | 'replaceItems' | 'purgeItems' | 'expireItems'>
   /** Called when so many items have expired that they are removed later: how many are left. */
   readonly onManyExpired?: (bucketId: BucketId, left: number) => void
   /** Milliseconds that a request waits for removals at the most. */
@@ -63,6 +64,19 @@ export class ItemRemover {
   /** Deletes the items in one transaction (docs/interface.md M4). The ids may be any texts. */
   removeMany(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedItems> {
     return this.#removeWith((known) => this.#parts.catalog.removeItems(bucketId, known, by), ids)
+  }
+
+  /** As removeMany, of items that others replace: their keys pass to these (OK10). The ids of the successors may be any texts too. */
+  replaceMany(
+    bucketId: BucketId,
+    ids: readonly string[],
+    successors: Readonly<Record<string, string>>,
+    by: Actor,
+  ): Promise<DeletedItems> {
+    const known = Object.fromEntries(
+      Object.entries(successors).flatMap(([id, successor]) => (isItemId(successor) ? [[id, successor]] : [])),
+    )
+    return this.#removeWith((found) => this.#parts.catalog.replaceItems(bucketId, found, known, by), ids)
   }
 
   /** As removeMany, permanently, items of the bucket's trash (Z4). */

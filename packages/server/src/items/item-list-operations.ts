@@ -30,7 +30,7 @@ export function listItemsOperation({
   const reads = new ReadLengths()
   return async function listItems(
     bucketId: BucketId,
-    { limit, after, ...filter }: ItemsQuery,
+    { limit, after, keys: _keys, ...filter }: ItemsQuery,
     sink: ItemSink,
   ): Promise<ItemList> {
     const selection = { bucketId, ...filter }
@@ -69,13 +69,35 @@ export function listItemsOperation({
 }
 
 /** Where the items of a list go. */
-interface ItemSink {
+export interface ItemSink {
   /** Returns how many of the items it had room for. */
   readonly add: (items: readonly ItemDetails[]) => Promise<number>
   /** The bytes of the items that it has. */
   readonly bytes: number
   /** Lets other requests run between two reads. */
   readonly pause: () => Promise<void>
+}
+
+/** An item in a list that shows keys; null if it has none. */
+export interface ListedItem extends ItemDetails {
+  readonly key?: string | null
+}
+
+export type AddKeys = ReturnType<typeof addKeysOperation>
+
+/** Adds to items of a bucket their keys (docs/interface.md K21). An item whose key has gone since it was read has none. */
+export function addKeysOperation({ catalog }: { readonly catalog: Pick<Catalog, 'keysOfItems'> }) {
+  return async function addKeys(
+    bucketId: BucketId,
+    items: readonly ItemDetails[],
+  ): Promise<readonly ListedItem[]> {
+    if (items.length === 0) return []
+    const keys = await catalog.keysOfItems(
+      bucketId,
+      items.map(({ id }) => id),
+    )
+    return items.map((item) => ({ ...item, key: keys.get(item.id) ?? null }))
+  }
 }
 
 /** The state of a list that was read in several steps. If the bucket has changed in the meantime, it is no state of the bucket. */
@@ -102,7 +124,7 @@ export type ListNumbered = ReturnType<typeof listNumberedOperation>
 export function listNumberedOperation({ catalog }: { readonly catalog: Pick<Catalog, 'items' | 'itemsAt'> }) {
   return async function listNumbered(
     bucketId: BucketId,
-    { limit: _limit, after: _after, page: _page, ...filter }: ItemsQuery,
+    { limit: _limit, after: _after, page: _page, keys: _keys, ...filter }: ItemsQuery,
     { number, size }: PageNumber,
     pause: ItemSink['pause'],
   ): Promise<NumberedItems> {
@@ -266,7 +288,7 @@ export function createItemCursors(epoch: string) {
       if (seq === undefined || revision === undefined) throw cursorMalformed()
       const place = {
         ...{ seq: Number(seq), createdAt: Number(createdAt) },
-        ...(key === undefined ? {} : { [selection.by === 'name' ? 'name' : 'path']: key }),
+        ...(key === undefined ? {} : { [keyNameOf(selection)]: key }),
       }
       return { place, revision: Number.parseInt(revision, 36) }
     },
@@ -291,13 +313,18 @@ function keyOf(selection: ItemSelection): readonly unknown[] {
   ]
 }
 
-/** Only lists in the order of paths continue after a path, and those in the order of names after a name. */
+/** What a list is ordered by, before the number. */
+const keyNameOf = ({ by, key }: ItemSelection): 'name' | 'key' | 'path' =>
+  by === 'name' ? 'name' : key != null ? 'key' : 'path'
+
+/** Only lists in the order of paths continue after a path, those in the order of names after a name, and those in the order of keys after a key. */
 function textOf(
-  { by = null, sha256 = null, path = null }: ItemSelection,
+  { by = null, sha256 = null, path = null, key: ofKeys = null }: ItemSelection,
   { seq, createdAt, ...end }: ItemPlace,
   revision: number,
 ): string {
   const isByPath = path !== null && sha256 === null && by === null
-  const key = by === 'name' ? end.name : isByPath ? (end.path ?? null) : undefined
+  const ofPlace = isByPath ? (end.path ?? null) : undefined
+  const key = by === 'name' ? end.name : ofKeys !== null ? end.key : ofPlace
   return `${seq}.${createdAt}.${revision.toString(36)}${key === undefined ? '' : `.${key}`}`
 }

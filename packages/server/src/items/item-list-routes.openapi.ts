@@ -16,7 +16,7 @@ With \`page\` or \`per_page\` the response is a numbered page (NumberedItems) in
 
 With \`Accept: application/x-ndjson\` one response contains all remaining items, one media object on each line. The responses below leave it out,
 so that generated clients have one type for a list.`,
-  rules: 'K1 to K14, K16 to K20 and H10',
+  rules: 'K1 to K14, K16 to K21 and H10',
   needs: 'media:read',
   query: ItemListQuery,
   headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],

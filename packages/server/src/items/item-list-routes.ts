@@ -33,13 +33,21 @@ import { ItemListQuery } from '../http/openapi/parameters.ts'
 import { ItemList } from '../http/openapi/schemas.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { listState } from '../storage/catalog/buckets.ts'
-import type { BucketId, Grant, ItemDetails, TokenId } from '../storage/catalog/records.ts'
-import type { ListItems, ListLabels, ListNumbered } from './item-list-operations.ts'
+import type { BucketId, Grant, TokenId } from '../storage/catalog/records.ts'
+import type {
+  AddKeys,
+  ItemSink,
+  ListedItem,
+  ListItems,
+  ListLabels,
+  ListNumbered,
+} from './item-list-operations.ts'
 import * as openapi from './item-list-routes.openapi.ts'
 import { mediaObjectOf } from './item-operations.ts'
 
 /** The operations that these routes call. */
 interface ItemListOperations {
+  readonly addKeys: AddKeys
   readonly listItems: ListItems
   readonly listLabels: ListLabels
   readonly listNumbered: ListNumbered
@@ -102,7 +110,7 @@ class ItemListHandler {
   constructor(http: HttpContext, operations: ItemListOperations) {
     this.#http = http
     this.#operations = operations
-    this.#streams = new ItemStreams({ listItems: operations.listItems, tickQueue: http.tickQueue })
+    this.#streams = new ItemStreams({ ...operations, tickQueue: http.tickQueue })
     this.#caching = {
       'cache-control': 'private, no-cache',
       vary: http.vary('Authorization', bucketHeader, 'Accept', 'Accept-Encoding'),
@@ -171,7 +179,7 @@ class ItemListHandler {
         const grant = await authorize(exchange, 'media:read', { isCounted: true, previous })
         const signer = await this.#signerOf(grant, listed)
         const urls = urlsOfBucket(settings, grant, readNames(exchange.query))
-        return (item) => `${JSON.stringify(mediaObjectOf(urls, item, signer))}\n`
+        return (item) => `${JSON.stringify(listedObjectOf(urls, item, signer))}\n`
       },
     })
     return { status: 200, headers: { 'content-type': lineType, ...this.#caching }, stream }
@@ -189,17 +197,18 @@ class ItemListHandler {
     const urls = urlsOfBucket(this.#http.urls, grant, readNames(sent))
     const { page } = query
     const pause = () => tickQueue.next(tokenId)
-    const textOf = (items: readonly ItemDetails[]) =>
-      itemsText(this.#serialize(items.map((item) => mediaObjectOf(urls, item, signer))))
+    const textOf = (items: readonly ListedItem[]) =>
+      itemsText(this.#serialize(items.map((item) => listedObjectOf(urls, item, signer))))
+    const { addKeys, listItems } = this.#operations
     if (page === undefined) {
       const list = new ListTexts(textOf, pause)
-      const { state, next } = await this.#operations.listItems(bucketId, query, list)
+      const { state, next } = await listItems(bucketId, query, sinkOf(list, bucketId, query, addKeys))
       return { state, next, text: listText(list.texts, { next_cursor: next }) }
     }
     const { state, items, ...counts } = await this.#operations.listNumbered(bucketId, query, page, pause)
     const list = new ListTexts(textOf, pause, Infinity)
     await pause()
-    await list.add(items)
+    await sinkOf(list, bucketId, query, addKeys).add(items)
     const numbers = numberedMembers(urls, sent, page, { count: items.length, ...counts })
     return { state, next: null, text: listText(list.texts, numbers) }
   }
@@ -227,6 +236,29 @@ class ItemListHandler {
     return signsUrls(grant, listed) ? await this.#operations.signLinks(null) : null
   }
 }
+
+/** The media object of an item of a list, with its key if the list shows keys. */
+function listedObjectOf(urls: UrlSettings, item: ListedItem, signer: LinkSigner | null) {
+  const object = mediaObjectOf(urls, item, signer)
+  return item.key === undefined ? object : { ...object, key: item.key }
+}
+
+/** The list of a response, to which the keys of its items are added if the query asks for them. */
+const sinkOf = (
+  list: ListTexts<ListedItem>,
+  bucketId: BucketId,
+  { keys = false }: Pick<ItemsQuery, 'keys'>,
+  addKeys: AddKeys,
+): ItemSink =>
+  keys
+    ? {
+        add: async (items) => await list.add(await addKeys(bucketId, items)),
+        get bytes() {
+          return list.bytes
+        },
+        pause: list.pause,
+      }
+    : list
 
 /** The members of a numbered page besides its items, in the form of Laravel's resources (docs/interface.md K18). */
 function numberedMembers(
@@ -298,18 +330,21 @@ export interface ItemStream {
   readonly bucketId: BucketId
   readonly query: ItemsQuery
   /** Returns what formats the items of a batch as lines. Throws Fault if the token is no longer valid. */
-  readonly formatter: () => Promise<(item: ItemDetails) => string>
+  readonly formatter: () => Promise<(item: ListedItem) => string>
 }
 
 /** The rest of lists, which are read as their clients receive them (docs/interface.md K10). */
 export class ItemStreams {
-  readonly #listItems: ListItems
+  readonly #operations: Pick<ItemListOperations, 'listItems' | 'addKeys'>
   readonly #tickQueue: TickQueue
   /** The streams of each token. */
   readonly #counts = new Map<TokenId, number>()
 
-  constructor({ listItems, tickQueue }: { readonly listItems: ListItems; readonly tickQueue: TickQueue }) {
-    this.#listItems = listItems
+  constructor({
+    tickQueue,
+    ...operations
+  }: Pick<ItemListOperations, 'listItems' | 'addKeys'> & { readonly tickQueue: TickQueue }) {
+    this.#operations = operations
     this.#tickQueue = tickQueue
   }
 
@@ -343,7 +378,7 @@ export class ItemStreams {
   async #read(stream: ItemStream, after: string | null, limit: number): Promise<Lines> {
     const pause = () => this.#tickQueue.next(stream.tokenId)
     await pause()
-    return await readLines(this.#listItems, stream, { after, limit }, pause)
+    return await readLines(this.#operations, stream, { after, limit }, pause)
   }
 
   async *#linesOf(stream: ItemStream, first: Lines): AsyncGenerator<string> {
@@ -366,7 +401,7 @@ interface Lines {
 
 /** Reads the lines of a batch, and the cursor of the next one. */
 export async function readLines(
-  listItems: ListItems,
+  { listItems, addKeys }: Pick<ItemListOperations, 'listItems' | 'addKeys'>,
   { bucketId, query, formatter }: Pick<ItemStream, 'bucketId' | 'query' | 'formatter'>,
   { after, limit }: Pick<ItemsQuery, 'after' | 'limit'>,
   pause: () => Promise<void>,
@@ -374,13 +409,17 @@ export async function readLines(
   const format = await formatter()
   // Items may have expired since the stream began (E2). Their lines are empty.
   const now = Date.now()
-  const lineOf = (item: ItemDetails) => (item.expiresAt == null || item.expiresAt > now ? format(item) : '')
+  const lineOf = (item: ListedItem) => (item.expiresAt == null || item.expiresAt > now ? format(item) : '')
   const list = new ListTexts(
-    (items: readonly ItemDetails[]) => items.map(lineOf).join(''),
+    (items: readonly ListedItem[]) => items.map(lineOf).join(''),
     pause,
     maxBatchBytes,
   )
-  const { next } = await listItems(bucketId, { ...query, limit, after }, list)
+  const { next } = await listItems(
+    bucketId,
+    { ...query, limit, after },
+    sinkOf(list, bucketId, query, addKeys),
+  )
   const text = list.texts.join('')
   const nextLimit = Math.ceil((maxBatchBytes * list.count) / Math.max(1, text.length))
   return { text, next, nextLimit: Math.min(batchSize, Math.max(1, nextLimit)) }

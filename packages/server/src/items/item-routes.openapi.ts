@@ -3,8 +3,8 @@ import { exampleBase, type OperationDescription } from '../http/openapi/descript
 import { ItemParams, ItemQuery } from '../http/openapi/parameters.ts'
 import { otherItem, sampleBucket, sampleItem, sampleUsage } from '../http/openapi/samples.ts'
 import {
+  DeletedIds,
   DeletedItems,
-  IdList,
   ItemEditBody,
   LabelBody,
   LabelledItems,
@@ -52,7 +52,7 @@ because an earlier request deleted them. So the request can be repeated.`,
   needs: 'media:delete',
   body: {
     description: 'The ids of 1 to 500 items.',
-    content: { 'application/json': { schema: IdList, examples: { 'two items': { ids } } } },
+    content: { 'application/json': { schema: DeletedIds, examples: { 'two items': { ids } } } },
   },
   responses: {
     200: {

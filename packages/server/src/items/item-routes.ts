@@ -6,6 +6,7 @@ import { focusRule, parseFocus } from '../core/focus.ts'
 import { isItemId } from '../core/ids.ts'
 import { type LabelChanges, labelRule, parseLabelChanges } from '../core/item-labels.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
+import { isObject } from '../core/json.ts'
 import { cleanFilename, maxAltText, maxCaption } from '../core/names.ts'
 import { readListedUrls, readNames, signsUrls } from '../core/queries.ts'
 import { requireScope, requireUnlimited } from '../core/token-rules.ts'
@@ -27,6 +28,7 @@ interface ItemOperations {
   readonly labelItems: LabelItems
   readonly removeItem: ItemRemover['remove']
   readonly removeItems: ItemRemover['removeMany']
+  readonly replaceItems: ItemRemover['replaceMany']
 }
 
 interface ItemParts {
@@ -110,10 +112,36 @@ async function removeItems(
   { http: { readAuthorizedJson, metrics }, operations }: ItemParts,
   exchange: Exchange,
 ): Promise<Reply> {
-  const { caller, body } = await readAuthorizedJson(exchange, 'media:delete', ['ids'])
-  const removed = await operations.removeItems(caller.bucketId, readIds(body['ids']), caller.actor)
+  const { caller, body } = await readAuthorizedJson(exchange, 'media:delete', ['ids', 'replaced_by'])
+  const { bucketId, actor } = caller
+  const ids = readIds(body['ids'])
+  const successors = readSuccessors(body['replaced_by'], ids)
+  // A key that passes to another item is one that is written.
+  if (successors !== null) requireScope(caller, 'media:write')
+  const removed =
+    successors === null
+      ? await operations.removeItems(bucketId, ids, actor)
+      : await operations.replaceItems(bucketId, ids, successors, actor)
   metrics.deletedItems.inc(removed.deleted.length)
   return { status: 200, headers: noStore, json: removed }
+}
+
+/** Reads which item replaces one that is deleted; null if the member is missing. Throws Fault `json-malformed`. */
+function readSuccessors(value: unknown, ids: readonly string[]): Readonly<Record<string, string>> | null {
+  if (value === undefined) return null
+  const asked = new Set(ids)
+  const entries = isObject(value) ? Object.entries(value) : null
+  const pairs = entries?.flatMap(([id, successor]) =>
+    typeof successor === 'string' && asked.has(id) ? [[id, successor] as const] : [],
+  )
+  if (pairs === undefined || pairs.length !== entries?.length)
+    throw malformed([
+      {
+        parameter: 'replaced_by',
+        detail: 'An object whose names are some of the ids, each with the id of the item that replaces it.',
+      },
+    ])
+  return Object.fromEntries(pairs)
 }
 
 async function labelItems(

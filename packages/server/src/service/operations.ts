@@ -16,6 +16,7 @@ import { AddressGuard, createNameResolver } from '../http/address-guard.ts'
 import type { HttpSettings } from '../http/context.ts'
 import type { ItemRemover } from '../items/deletion.ts'
 import {
+  addKeysOperation,
   listItemsOperation,
   listLabelsOperation,
   listNumberedOperation,
@@ -135,6 +136,7 @@ export function createOperations(
     listing: { listPage, signLinks },
     changes: { feed: new Feed({ catalog }), signLinks },
     items: {
+      addKeys: addKeysOperation({ catalog }),
       listItems: listItemsOperation({ catalog }),
       listLabels: listLabelsOperation({ catalog }),
       listNumbered: listNumberedOperation({ catalog }),
@@ -142,6 +144,7 @@ export function createOperations(
       labelItems: labelItemsOperation({ catalog }),
       removeItem,
       removeItems: remover.removeMany.bind(remover),
+      replaceItems: remover.replaceMany.bind(remover),
       purgeItems,
       ...trashOperations({ catalog, purge: purgeItems }),
       signLinks,

@@ -7,7 +7,7 @@ import {
 import { Fault } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import type { Labels } from '../core/item-labels.ts'
-import { cleanFilename, cleanPath, extensionOf } from '../core/names.ts'
+import { cleanFilename, cleanPath, extensionOf, isPath } from '../core/names.ts'
 import { limitsTypes, requireType, type UploadLimits, withFixedLabels } from '../core/quotas.ts'
 import { decodeText, namedTypes, storedType } from '../core/stored-type.ts'
 import { isDecoded } from '../core/variants.ts'
@@ -70,6 +70,9 @@ export function requireKeptType(
   if (type !== undefined) throw typeChanged(type)
 }
 
+/** The path of an object: its key, if a file within a folder can have it as its path (docs/interface.md OK1). */
+const pathOfKey = (key: string): string | null => (isPath(key) ? key : null)
+
 const typeChanged = (contentType: string) =>
   new Fault(
     'type-refused',
@@ -89,8 +92,7 @@ export async function newItem(
   given: { readonly id: ItemId; readonly createdAt: number; readonly expiresAt: number | null },
 ): Promise<{ readonly item: AddedItem; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(sent.filename)
-  const cleaned = cleanPath(sent.filename)
-  const path = sent.isKey && cleaned !== sent.filename ? null : cleaned
+  const path = sent.isKey ? pathOfKey(sent.filename ?? '') : cleanPath(sent.filename)
   const { bucketId, removesMetadata } = bucket
   const labels = withFixedLabels(bucket.limits, sent.labels)
   // Required where metadata are removed: with another type, the file would be stored with its metadata.

@@ -61,6 +61,7 @@ function watchedRemoval(
   const removal = new ItemRemover({
     catalog: {
       removeItems: (bucketId, ids) => step('commit', () => data.catalog.removeItems(bucketId, ids)),
+      replaceItems: data.catalog.replaceItems,
       purgeItems: data.catalog.purgeItems,
       expireItems: data.catalog.expireItems,
       removableBlobs: data.catalog.removableBlobs,

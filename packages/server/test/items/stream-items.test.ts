@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
 import { TickQueue } from '../../src/core/tasks.ts'
-import type { ListItems } from '../../src/items/item-list-operations.ts'
+import type { AddKeys, ListItems } from '../../src/items/item-list-operations.ts'
 import { ItemStreams, readLines } from '../../src/items/item-list-routes.ts'
 import type { BucketId, ItemDetails, TokenId } from '../../src/storage/catalog/records.ts'
 import { serve } from '../http/exchange.ts'
@@ -19,6 +19,8 @@ const query = {
   limit: 50,
   after: null,
 } as const
+
+const addKeys: AddKeys = async (_bucketId, items) => items
 
 test('E2, K10 a stream omits the items that have expired when their batch is read', async () => {
   const now = Date.now()
@@ -38,13 +40,14 @@ test('E2, K10 a stream omits the items that have expired when their batch is rea
     formatter: async () => (one: ItemDetails) => `${one.id}\n`,
   }
   const read = (after: string | null) =>
-    readLines(listItems, stream, { after, limit: 50 }, async () => undefined)
+    readLines({ listItems, addKeys }, stream, { after, limit: 50 }, async () => undefined)
   expect(await read(null)).toMatchObject({ text: `${lasting?.id}\n`, next: 'after' })
   expect(await read('after')).toMatchObject({ text: `${later?.id}\n`, next: null })
 })
 
 test('K10 a stream whose client is gone before it begins is not counted', async () => {
   const streams = new ItemStreams({
+    addKeys,
     listItems: async () => ({ state: '1', next: null }),
     tickQueue: new TickQueue(),
   })

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { maxIds } from '../../core/ids.ts'
 import { maxLabelValue, maxSelectedLabels } from '../../core/item-labels.ts'
 import { longestName, longestPath, maxSearchLength, maxSearchTerms } from '../../core/names.ts'
+import { maxKeyLength } from '../../core/object-key-rules.ts'
 import {
   defaultLabelLimit,
   defaultListLimit,
@@ -225,6 +226,21 @@ export const ItemListQuery = Type.Object({
     Type.String({
       examples: ['summer/'],
       description: `Only items whose path begins with this text, in the order of their paths; all items with a path if it is empty. Up to ${longestPath} bytes.`,
+    }),
+  ),
+  key: Type.Optional(
+    Type.String({
+      examples: ['summer/'],
+      description: `Only items whose key, for programs that speak S3, begins with this text, in the order of their keys; all items with a key if it is empty. Up to ${maxKeyLength} bytes.`,
+    }),
+  ),
+  keys: Type.Optional(
+    Type.Unsafe<'' | 'on' | 'off'>({
+      type: 'string',
+      enum: ['', 'on', 'off'],
+      examples: ['on'],
+      description:
+        'Whether the items have the member `key` (K21): `on`, which may be left out, or `off`, the default.',
     }),
   ),
   page: Type.Optional(

@@ -151,6 +151,14 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
     description:
       'The dimensions of the variants by the names of their sizes; null if there are no variants, or the width and height of the item are unknown.',
   }),
+  key: Type.Optional(
+    nullable(
+      Type.String({
+        description:
+          'The key of the item for programs that speak S3; null if it has none. Only in lists with `key` or `keys` (K21).',
+      }),
+    ),
+  ),
 })
 
 const labelChanges = Type.Unsafe<Record<string, string | null>>({
@@ -258,6 +266,18 @@ export const IdList = closedObject('IdList', 'Items by their ids.', {
     maxItems: maxIds,
     description: 'Repeated ids count once.',
   }),
+})
+
+export const DeletedIds = closedObject('DeletedIds', 'Items to delete, and what replaces them.', {
+  ...IdList.properties,
+  replaced_by: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description:
+        'For some of the ids, the id of the item that replaces it: the key of the deleted item passes to it (OK10). Needs `media:write` too.',
+    }),
+  ),
 })
 
 export const DeletedItems = closedObject('DeletedItems', 'The result of a request to delete items.', {

@@ -19,6 +19,7 @@ import * as trash from './items/trash.ts'
 import * as multipartUploads from './objects/multipart-uploads.ts'
 import * as objectKeys from './objects/object-keys.ts'
 import * as objectLists from './objects/object-lists.ts'
+import * as replacedItems from './objects/replaced-items.ts'
 import type { AddedItem, BucketId } from './records.ts'
 import type { Query, Work } from './statements.ts'
 import * as upkeep from './upkeep.ts'
@@ -40,6 +41,7 @@ const nouns = {
   multipartUploads,
   objectKeys,
   objectLists,
+  replacedItems,
   serviceTokens,
   takenTimes,
   tokens,

@@ -78,6 +78,8 @@ export interface ItemPlace {
   readonly path?: string | null
   /** In a list by name, the key of the name as it is stored (core/names.ts). */
   readonly name?: string
+  /** In a list by key, the key. */
+  readonly key?: string
 }
 
 /** An item in a list. */
@@ -86,6 +88,8 @@ export interface ItemRow {
   readonly item: ItemDetails
   /** In a list by name, the stored key of its name, which another version of Node.js may have computed. */
   readonly nameKey?: string
+  /** In a list by key, the key. */
+  readonly key?: string
 }
 
 /** Items in the order of their selection that have not expired, with the bucket's revision and count (as in Grant), from one snapshot. */

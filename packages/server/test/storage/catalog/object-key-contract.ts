@@ -147,6 +147,64 @@ export function describeObjectKeys(engine: string, fresh: Fresh): void {
       expect(await namesOf(catalog, bucketId)).toEqual([])
     })
 
+    test('OK10 the key of a deleted item passes to the item that replaces it, if that has it as its path and no key', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      await catalog.createBucket('b', { trashDays: 1 }, 1)
+      const bucketId = await newBucket(catalog, 'b')
+      const foreign = newItem({ path: 'k' })
+      await catalog.addItems(await newBucket(catalog, 'other'), [withBytes(foreign)])
+      const headers = {
+        ...{ contentType: 'image/jpeg', contentEncoding: 'gzip', cacheControl: 'no-store', expires: 'x' },
+        ...{
+          metadata: { mtime: '1' },
+          checksum: { algorithm: 'CRC32', value: 'AAAAAA==', type: 'FULL_OBJECT' },
+        },
+      }
+      const first = newItem({ path: 'k', contentType: 'image/jpeg' })
+      const stored = newKey('k', first, { isPublic: true, headers: JSON.stringify(headers), parts: '[]' })
+      await catalog.putKey(bucketId, stored, replacing, null)
+      const successor = newItem({ path: 'k', contentType: 'image/jpeg', size: 7 })
+      const [elsewhere, expired] = [newItem({ path: 'l' }), newItem({ path: 'k', expiresAt: 5 })]
+      await catalog.addItems(bucketId, [successor, elsewhere, expired].map(withBytes))
+      const keyed = await put(catalog, bucketId, 'm', { path: 'k' })
+
+      expect(await other.replaceItems(bucketId, [first.id], { [first.id]: successor.id })).toMatchObject({
+        ids: [first.id],
+      })
+      expect(await catalog.findKey(bucketId, 'k')).toMatchObject({
+        item: { id: successor.id },
+        details: {
+          ...{
+            etag: `${Buffer.from(successor.sha256).toString('hex', 0, 16)}-1`,
+            parts: null,
+            isPublic: true,
+          },
+          headers: JSON.stringify({
+            ...{ contentType: 'image/jpeg', cacheControl: 'no-store', expires: 'x', metadata: {} },
+          }),
+        },
+      })
+      expect(await namesOf(catalog, bucketId)).toEqual([itemKeyOf(2, elsewhere), 'k', 'm'])
+      const entry = await catalog.listKeys(bucketId, { prefix: 'k', delimiter: null, after: null, limit: 1 })
+      expect(entry).toMatchObject([{ size: 7 }])
+      expect(await catalog.keysOfItems(bucketId, [successor.id, elsewhere.id, keyed.item.id])).toEqual(
+        new Map([
+          [successor.id, 'k'],
+          [keyed.item.id, 'm'],
+        ]),
+      )
+      // Each of these may not have the key, which goes with its item.
+      for (const { id } of [elsewhere, expired, foreign, first, keyed.item, successor]) {
+        const { item } = await put(catalog, bucketId, 'k')
+        await catalog.replaceItems(bucketId, [item.id], { [item.id]: id })
+        expect(await catalog.findKey(bucketId, 'k'), id).toBeNull()
+      }
+      expect(await catalog.keysOfItems(bucketId, [keyed.item.id])).toEqual(new Map([[keyed.item.id, 'm']]))
+      const { item } = await put(catalog, bucketId, 'k\0')
+      await catalog.replaceItems(bucketId, [item.id], { [item.id]: elsewhere.id })
+      expect(await namesOf(catalog, bucketId)).toEqual([itemKeyOf(2, elsewhere), 'm'])
+    })
+
     test('OK6 keys that are equal up to a delimiter are one entry of a list, which goes on after any of them', async () => {
       const { catalog } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')

@@ -209,6 +209,8 @@ const ofEachKind: { readonly [Kind in WriteKind]: Make } = {
   removeMultipart: (catalog, { multipart }) => catalog.removeMultipart(bucketId, multipart.id),
   putKey: (catalog, { added: [item] }) => catalog.putKey(bucketId, newKey('key 0', item), replacing, null),
   removeKey: (catalog) => catalog.removeKey(bucketId, 'key 0', {}),
+  replaceItems: (catalog, { keyed: [replaced], kept: [successor] }) =>
+    catalog.replaceItems(bucketId, [replaced.id], { [replaced.id]: successor.id }),
   removeKeys: (catalog) => catalog.removeKeys(bucketId, ['key 0', 'key 1']),
   editKey: (catalog) =>
     catalog.editKey(bucketId, 'key 0', { isPublic: true, headers: '{"metadata":{}}' }, {}),

@@ -133,12 +133,13 @@ export const readRowFor =
 /** The place of an item in a list. Its key of the name is that of the index, so that the list continues at the same entry. */
 export const placeOf = (
   list: Pick<ItemSelection, 'by'>,
-  { seq, item, nameKey }: Pick<ItemRow, 'seq' | 'item' | 'nameKey'>,
+  { seq, item, nameKey, key }: Pick<ItemRow, 'seq' | 'item' | 'nameKey' | 'key'>,
 ): ItemPlace => ({
   seq,
   createdAt: timeOf(list, item),
   path: item.path ?? null,
   ...(nameKey === undefined ? {} : { name: nameKey }),
+  ...(key === undefined ? {} : { key }),
 })
 
 /** The most expired items of a bucket by which a list passes one after the other. */

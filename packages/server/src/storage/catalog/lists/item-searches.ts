@@ -4,6 +4,7 @@ import type { EngineName, Query } from '../statements.ts'
 import { createFilter, hasOtherFilter } from './item-filters.ts'
 import { createItemSource, type ItemIndex, itemIndexes, placeOf, readAtOnce } from './item-lists.ts'
 import { type Bounds, type Source, scan } from './item-scan.ts'
+import { createKeySource } from './key-source.ts'
 import { createLabelSource } from './label-source.ts'
 import { createNameSource, hasShortNames } from './name-source.ts'
 
@@ -23,7 +24,8 @@ function indexOf(selection: ItemSelection): ItemIndex {
 
 /** Chooses the source of a list among those in its order. The last one has all items, so that any filter can be compared with them. */
 function sourceOf(engine: EngineName, selection: ItemSelection): Source {
-  const { labels, name } = selection
+  const { labels, name, key } = selection
+  if (key != null) return createKeySource(selection)
   const index = indexOf(selection)
   if (index === 'stored' && labels != null) return createLabelSource(selection)
   if (index === 'number' && name !== null) return createNameSource(engine, selection, name)
@@ -35,6 +37,7 @@ const wholeLists: ReadonlySet<ItemIndex> = new Set(['number', 'stored', 'taken',
 
 /** Whether a selection has a filter that the index of its list lacks. Other lists can be read with one statement (listAtOnce). */
 export function isSearch(selection: ItemSelection): boolean {
+  if (selection.key != null) return true
   const index = indexOf(selection)
   return !wholeLists.has(index) || hasOtherFilter(selection, itemIndexes[index].compared)
 }
@@ -166,10 +169,13 @@ function otherSources(engine: EngineName, selection: ItemSelection): readonly So
 
 interface SortedPlace extends ItemPlace {
   /** The key of the name in UTF-8, whose bytes both engines compare. Encoded once, because a key is compared many times. */
-  readonly key: Buffer
+  readonly encoded: Buffer
 }
 
-const sortedPlace = (place: ItemPlace): SortedPlace => ({ ...place, key: Buffer.from(place.name ?? '') })
+const sortedPlace = (place: ItemPlace): SortedPlace => ({
+  ...place,
+  encoded: Buffer.from(place.name ?? ''),
+})
 
 /** The rows of a selection after a place, in its order. */
 function sorted(
@@ -181,7 +187,7 @@ function sorted(
   const sign = order === 'oldest' ? 1 : -1
   const compare = (one: SortedPlace, other: SortedPlace) =>
     sign *
-    ((by === 'name' ? Buffer.compare(one.key, other.key) : one.createdAt - other.createdAt) ||
+    ((by === 'name' ? Buffer.compare(one.encoded, other.encoded) : one.createdAt - other.createdAt) ||
       one.seq - other.seq)
   const start = after && sortedPlace(after)
   return rows

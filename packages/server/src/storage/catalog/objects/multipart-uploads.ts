@@ -1,4 +1,5 @@
 import type { ItemId, UploadId } from '../../../core/ids.ts'
+import { endOf } from '../../../core/object-key-rules.ts'
 import type { Actor } from '../../../core/token-rules.ts'
 import { countLimited } from '../access/token-limits.ts'
 import { auditedWritesOf, ofBucket, writesOf } from '../declarations.ts'
@@ -21,7 +22,7 @@ import {
 } from '../statements.ts'
 import { type NewUpload, release, reserve } from '../uploads.ts'
 import { bindKey, freeKey, type KeyRefusal, keyTextOf, type NewKey, type Replacement } from './object-keys.ts'
-import { commonPrefixOf, endOf } from './object-lists.ts'
+import { commonPrefixOf } from './object-lists.ts'
 
 // Objects that are uploaded in parts. Each part is a blob of its own, whose id is one of items; no item has it.
 

@@ -15,6 +15,7 @@ import { isLive } from '../items/items.ts'
 import { removeItems } from '../items/trash.ts'
 import type { AddedItem, BucketId, Item, ItemDetails, ItemRow, RemovedItems, TokenId } from '../records.ts'
 import {
+  all,
   bytes,
   eachEngine,
   first,
@@ -125,6 +126,17 @@ export function* findKey(bucketId: BucketId, key: string): Query<KeyedItem<Item>
   return found?.item && itemKeyOf(found.seq, found.item) === key
     ? { key, item: found.item, details: null }
     : null
+}
+
+/** The keys of items of a bucket, by their ids. Items without a key of their own have none. */
+export function* keysOfItems(bucketId: BucketId, ids: readonly ItemId[]): Query<ReadonlyMap<ItemId, string>> {
+  return new Map(
+    yield* all(
+      (row) => [itemIdOf(row, 0), keyTextOf(row, 1)] as const,
+      'SELECT item_id, key FROM object_keys WHERE item_id = ANY ($2::text[]) AND bucket_id = $1',
+      ...[bucketId, ids],
+    ),
+  )
 }
 
 /** An item by its key, in a transaction that has locked its bucket. */
@@ -336,7 +348,7 @@ export function* insertKeys(
   if (rows.length > 0) yield* write(transferredRows, JSON.stringify(rows))
 }
 
-export const reads = { findKey }
+export const reads = { findKey, keysOfItems }
 
 export const writes = {
   ...auditedWritesOf({ putKey, removeKey, removeKeys, editKey }, { locks: ofBucket, changesItems: true }),

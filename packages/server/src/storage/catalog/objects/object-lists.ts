@@ -1,4 +1,4 @@
-import { itemDigits, itemKeyOf, itemsPrefix } from '../../../core/object-key-rules.ts'
+import { beforeKey, endOf, itemDigits, itemKeyOf, itemsPrefix } from '../../../core/object-key-rules.ts'
 import { isLive } from '../items/items.ts'
 import type { BucketId } from '../records.ts'
 import {
@@ -41,12 +41,6 @@ export interface ListedKey {
 
 /** A key, or a text with which several begin. */
 type KeyEntry = ListedKey | { readonly prefix: string }
-
-/** No byte of UTF-8, and greater than all of them. */
-const afterAll = Buffer.of(0xff)
-
-/** All keys that begin with this text are before it, and all later ones after it. */
-export const endOf = (prefix: string): Buffer => Buffer.concat([Buffer.from(prefix), afterAll])
 
 /** What a key has up to the first delimiter after the prefix; null for an entry of its own. */
 export function commonPrefixOf(key: string, prefix: string, delimiter: string | null): string | null {
@@ -100,16 +94,6 @@ function startOf({ prefix, delimiter, after }: KeySelection): Buffer {
   if (after === null) return first
   const last = commonPrefixOf(after, prefix, delimiter) === after ? endOf(after) : Buffer.from(after)
   return isBefore(last, first) ? first : last
-}
-
-/** Bytes before a key and after all keys before it, as far as keys are well-formed. */
-function beforeKey(key: string): Buffer {
-  const bytes = Buffer.from(key)
-  const last = bytes.at(-1)
-  if (last === undefined) return bytes
-  if (last === 0) return bytes.subarray(0, -1)
-  bytes[bytes.length - 1] = last - 1
-  return Buffer.concat([bytes, Buffer.alloc(1_025, 0xff)])
 }
 
 interface KeyRange {
