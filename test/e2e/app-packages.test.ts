@@ -214,6 +214,36 @@ describe.each(packages)('the package $name', ({ name, blocks }) => {
     },
   )
 
+  test('V20 people who ask for less motion see a size that stands still', async () => {
+    const { token, client } = await newBucket(false)
+    const media = await storePicture(client, 'wide.jpg')
+    const properties = JSON.stringify({ media, variants: ['640', '1280'], still: 'thumb', sizes: '100vw' })
+    const code = {
+      react: `import { Picture } from '@mediabucket/react'
+        import { createElement } from 'react'
+        import { createRoot } from 'react-dom/client'
+        createRoot(document.querySelector('#app')).render(createElement(Picture, ${properties}))`,
+      vue: `import { Picture } from '@mediabucket/vue'
+        import { createApp, h } from 'vue'
+        createApp({ render: () => h(Picture, ${properties}) }).mount('#app')`,
+    }
+    const script = await bundleScript({
+      ...{ directory: join(root, 'packages', name, 'src'), name: 'still.js' },
+      code: name === 'react' ? code.react : code.vue,
+    })
+    for (const [reducedMotion, expected] of [
+      ['reduce', 400],
+      ['no-preference', 640],
+    ] as const) {
+      const context = { viewport: { width: 600, height: 400 }, reducedMotion }
+      await using opened = await pages.open(script, { url: server.url, token }, { context })
+      const { page } = opened
+      await page.getByRole('img', { name: 'wide.jpg' }).waitFor()
+      await expect.poll(() => shownWidths(page), { message: reducedMotion }).toEqual([expected])
+      expect(await violations(page)).toEqual([])
+    }
+  })
+
   test('V13 a picture that is not loaded yet shows its ThumbHash in its place', async () => {
     const { token, client } = await newBucket(false)
     const { url } = await storePicture(client, 'wide.jpg')

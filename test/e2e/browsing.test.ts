@@ -12,7 +12,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { isDrawn, picture } from './files.ts'
+import { picture } from './files.ts'
 import { type Visit, visit } from './visit.ts'
 
 await loadTexts('details')
@@ -70,8 +70,7 @@ test('G5 everything works below a path of a proxy, even if the base URL cannot b
     { name: 'harbour.png', mimeType: 'image/png', buffer: bytes },
   ])
   await guest.files.getByText('harbour.png').waitFor()
-  const thumbnail = guest.files.getByRole('link').locator('img')
-  await until('the thumbnail', () => isDrawn(thumbnail))
+  await guest.files.getByRole('link').locator('[data-state=shown]').waitFor()
   await guest.files.getByRole('link').click()
   await guest.page.getByRole('dialog').waitFor()
   await guest.button(strings.viewer.details).click()

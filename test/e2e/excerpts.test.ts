@@ -5,7 +5,6 @@ import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { isDrawn } from './files.ts'
 import { visit } from './visit.ts'
 
 let browser: Browser
@@ -40,7 +39,7 @@ test('G20, G7 tiles show the first lines of texts as text, and a drawing without
   )
   await expect.poll(async () => (await notes?.locator('.tile-excerpt').textContent())?.length).toBe(1024)
   await until('the code', async () => (await code?.locator('.tile-excerpt').textContent())?.includes(markup))
-  await until('the drawing', () => isDrawn(drawing?.locator('img') ?? page.locator('none')))
+  await drawing?.locator('[data-state=shown]').waitFor()
   await expect.poll(() => empty?.locator('.tile-excerpt').count()).toBe(0)
   await expect.poll(() => empty?.locator('.icon').count()).toBeGreaterThan(0)
   expect(await page.title()).not.toContain('owned')

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
-import sharp from 'sharp'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
@@ -263,40 +262,6 @@ describe('deleting', () => {
     await confirm(19)
     await page.getByText(strings.listing.empty).waitFor()
   })
-})
-
-test('G47, V20 an animated picture keeps its movement in a size of the bucket; with reduced motion, a button plays it', async () => {
-  const own = await sharedServer()
-  await runHere(own.data, 'bucket set', own.bucket, '--variants', 'small=300:animated')
-  const frames = Buffer.concat([0, 1, 2].map((frame) => Buffer.alloc(640 * 640 * 3, frame * 90)))
-  const moving = sharp(frames, { raw: { width: 640, height: 1920, channels: 3, pageHeight: 640 } })
-  const bytes = new Uint8Array(await moving.gif().toBuffer())
-  const { id } = await upload(own, bytes, { name: 'moving.gif', type: 'image/gif' })
-  const open = async (reducedMotion: 'reduce' | 'no-preference') => {
-    const guest = await visit(browser, own, {
-      hash: '',
-      options: { reducedMotion, viewport: { width: 280, height: 600 } },
-    })
-    await guest.signIn(own.token)
-    await guest.page.locator('meter, .usage span').first().waitFor()
-    await guest.page.locator(`[data-item="${id}"]`).click()
-    await guest.page.locator('img.pswp__img:not(.pswp__img--placeholder)').first().waitFor()
-    return guest
-  }
-  const shown = ({ page }: Visit) =>
-    page.evaluate(`document.querySelector('img.pswp__img:not(.pswp__img--placeholder)')?.currentSrc`)
-  {
-    await using guest = await open('no-preference')
-    await expect.poll(() => shown(guest)).toMatch(/variant=small$/)
-    expect(await guest.button(strings.slides.play).count()).toBe(0)
-  }
-  await using guest = await open('reduce')
-  await expect.poll(() => shown(guest)).toMatch(/variant=medium$/)
-  await expectAccessible(guest, 'a still picture')
-  await guest.page.setViewportSize({ width: 280, height: 600 })
-  await guest.button(strings.slides.play).press('Enter')
-  await expect.poll(() => shown(guest)).toMatch(/variant=small$/)
-  await expect.poll(() => guest.button(strings.slides.play).count()).toBe(0)
 })
 
 describe('G48, B13 names in links', () => {

@@ -24,6 +24,7 @@ test('V1 srcset has the sizes that show the whole picture, each width once, and 
   expect(pictureOf(media)).toEqual({
     src: `${url}?variant=medium`,
     srcset: `${url}?variant=thumb 400w, ${url}?variant=medium 1600w`,
+    still: null,
     width: 3000,
     height: 2000,
     alt: 'harbour.jpg',
@@ -34,6 +35,8 @@ test('V1 srcset has the sizes that show the whole picture, each width once, and 
     src: `${url}?variant=thumb`,
     srcset: null,
   })
+  expect(pictureOf(media, { still: 'card' })?.still).toBe(`${url}?variant=card`)
+  expect(pictureOf(media, { still: 'gone' })?.still).toBeNull()
   const [size, small] = [
     { width: 60, height: 40 },
     { ...media, width: 60, height: 40 },

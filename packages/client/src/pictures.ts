@@ -29,6 +29,8 @@ export interface PictureOptions {
    * or are animated.
    */
   readonly variants?: readonly string[] | undefined
+  /** The name of the size for people who ask for less motion, where the others are animated. */
+  readonly still?: string | undefined
 }
 
 /** The attributes of an `<img>`, and the values of its style. */
@@ -36,6 +38,8 @@ export interface Picture {
   readonly src: string
   /** Null if there is only one size. */
   readonly srcset: string | null
+  /** The URL for people who ask for less motion; null if it is not chosen. */
+  readonly still: string | null
   /** Pixels of the whole picture; null if unknown. */
   readonly width: number | null
   readonly height: number | null
@@ -51,7 +55,7 @@ export interface Picture {
 const shownTypes = new Set(['image/svg+xml', 'image/x-icon', 'image/vnd.microsoft.icon'])
 
 /** Describes how a page shows an item: in all sizes that show it whole. Null if the item has no picture. */
-export function pictureOf(media: PictureMedia, { variants }: PictureOptions = {}): Picture | null {
+export function pictureOf(media: PictureMedia, { variants, still }: PictureOptions = {}): Picture | null {
   const sizes = wholeSizes(media, variants)
   const widest = sizes.at(-1)
   // The dimensions of some pictures are unknown until the first variant is rendered.
@@ -61,6 +65,7 @@ export function pictureOf(media: PictureMedia, { variants }: PictureOptions = {}
   return {
     src,
     srcset: sizes.length > 1 ? sizes.map(({ url, width }) => `${url} ${width}w`).join(', ') : null,
+    still: (still === undefined ? null : media.variants?.[still]) ?? null,
     width: media.width,
     height: media.height,
     alt: media.alt_text ?? media.filename ?? '',

@@ -14,6 +14,8 @@ interface OfMedia {
   readonly media: PictureMedia
   /** The names of the sizes from which the browser chooses. Default: all that show the whole picture. */
   readonly variants?: readonly string[] | undefined
+  /** The name of the size for people who ask for less motion, where the others are animated. */
+  readonly still?: string | undefined
   readonly src?: undefined
   readonly widths?: undefined
   /** What is shown of an item that has no picture. Default: nothing. */
@@ -23,6 +25,7 @@ interface OfMedia {
 interface OfUrl {
   readonly media?: undefined
   readonly variants?: undefined
+  readonly still?: undefined
   /** The URL of an item, in a private bucket a link with `variant: '*'`. */
   readonly src: string
   /** Widths of the service, for `srcset`. Pixels. */
@@ -37,13 +40,14 @@ export type PictureProps = ImageProps & (OfMedia | OfUrl)
 export function Picture({
   media,
   variants,
+  still,
   src,
   widths,
   fallback = null,
   ...props
 }: PictureProps): ReactNode {
   const [loadedSrc, setLoadedSrc] = useState<string | null>(null)
-  const picture = media === undefined ? null : pictureOf(media, { variants })
+  const picture = media === undefined ? null : pictureOf(media, { variants, still })
   const sources = src === undefined ? { src: picture?.src, srcset: picture?.srcset } : sourcesOf(src, widths)
   const shownSrc = sources.src
   // Before the page is hydrated, the picture may have been loaded without an event.
@@ -56,7 +60,7 @@ export function Picture({
   if (shownSrc === undefined) return fallback
   const { style, onLoad, ...attributes } = props
   const placeholder = loadedSrc === shownSrc ? null : (picture?.placeholder ?? null)
-  return (
+  const image = (
     <img
       alt={picture?.alt}
       width={picture?.width ?? undefined}
@@ -73,6 +77,13 @@ export function Picture({
         onLoad?.(event)
       }}
     />
+  )
+  if (!picture?.still) return image
+  return (
+    <picture>
+      <source media="(prefers-reduced-motion: reduce)" srcSet={picture.still} />
+      {image}
+    </picture>
   )
 }
 

@@ -13,6 +13,8 @@ export const Picture = defineComponent({
     media: { type: Object as PropType<PictureMedia> },
     /** The names of the sizes from which the browser chooses. Default: all that show the whole picture. */
     variants: { type: Array as PropType<readonly string[]> },
+    /** The name of the size for people who ask for less motion, where the others are animated. */
+    still: { type: String },
     /** Instead: the URL of an item, in a private bucket a link with `variant: '*'`. */
     src: { type: String },
     /** With `src`: widths of the service, for `srcset`. Pixels. */
@@ -24,7 +26,9 @@ export const Picture = defineComponent({
     const image = ref<HTMLImageElement | null>(null)
     const loadedSrc = ref<string | null>(null)
     const picture = computed(() =>
-      props.media === undefined ? null : pictureOf(props.media, { variants: props.variants }),
+      props.media === undefined
+        ? null
+        : pictureOf(props.media, { variants: props.variants, still: props.still }),
     )
     const sources = computed(() =>
       props.src === undefined ? picture.value : sourcesOf(props.src, props.widths),
@@ -39,7 +43,7 @@ export const Picture = defineComponent({
       const { src, srcset } = sources.value
       const { width, height, alt, placeholder, objectPosition } = picture.value ?? {}
       const isLoaded = loadedSrc.value === src
-      return h('img', {
+      const shown = h('img', {
         width,
         height,
         loading: 'lazy',
@@ -57,6 +61,9 @@ export const Picture = defineComponent({
           ...[attrs['onLoad'] ?? []].flat(),
         ],
       })
+      const still = picture.value?.still
+      if (!still) return shown
+      return h('picture', [h('source', { media: '(prefers-reduced-motion: reduce)', srcset: still }), shown])
     }
   },
 })

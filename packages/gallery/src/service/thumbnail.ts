@@ -12,7 +12,7 @@ const accept = 'image/avif,image/webp,*/*;q=0.8'
 
 /** Whether the server creates thumbnails for a content type (docs/interface.md, V3). */
 export const hasThumbnail = (contentType: string): boolean =>
-  /^image\/(?:jpeg|png|gif|webp|tiff|avif)$/.test(contentType)
+  /^image\/(?:jpeg|a?png|gif|webp|tiff|avif)$/.test(contentType)
 
 /** Larger drawings are not loaded for a tile. Bytes. */
 const maxDrawing = 1_000_000

@@ -2,12 +2,17 @@ import type { Media } from '@mediabucket/client'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
+import { StillImage } from '../components/still-image.tsx'
 import { kindOf, shortType } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
+import { standsStill } from '../service/motion.ts'
 import { decode, hasExcerpt, loadText } from '../service/text-preview.ts'
 import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
 import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+
+/** Of a drawing on a canvas. Pixels. */
+const drawingSide = 400
 
 /** After this many failures the icon is shown. */
 const maxTries = 5
@@ -70,24 +75,23 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
       </span>
     )
   }
+  const picture = {
+    ...{ src: url, 'data-state': state },
+    onLoad: () => setState('shown'),
+    onError: () => setState('waiting'),
+  }
   const placeholder = media.thumbhash && (
     <Placeholder thumbHash={media.thumbhash} loaded={state === 'shown'} />
   )
   return (
     <span class={`tile-picture ${kind} ${state === 'shown' || placeholder ? '' : 'skeleton'}`}>
       {placeholder}
-      {state !== 'waiting' && (
-        <img
-          src={url}
-          alt=""
-          loading="lazy"
-          decoding="async"
-          draggable={false}
-          data-state={state}
-          onLoad={() => setState('shown')}
-          onError={() => setState('waiting')}
-        />
-      )}
+      {state !== 'waiting' &&
+        (standsStill(media) ? (
+          <StillImage {...picture} alt="" side={media.variants ? undefined : drawingSide} />
+        ) : (
+          <img {...picture} alt="" loading="lazy" decoding="async" draggable={false} />
+        ))}
     </span>
   )
 }

@@ -1,5 +1,7 @@
 import type { Focus, Media } from '@mediabucket/client'
 import { useId, useRef } from 'preact/hooks'
+import { StillImage } from '../components/still-image.tsx'
+import { standsStill } from '../service/motion.ts'
 import { bytesUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { type Crop, cropsOf, positionIn } from './crops.ts'
@@ -46,6 +48,7 @@ export function FocusField({ media, focus, readOnly, theirs, onChange, onTaken }
   const texts = strings.details.focus
   const crops = cropsOf(media)
   const url = wholeUrl(media, crops)
+  const isStill = standsStill(media)
   const describe = (point: Focus | null) =>
     point === null ? texts.none : texts.at(point.x * 100, point.y * 100)
   const label = describe(focus)
@@ -102,7 +105,7 @@ export function FocusField({ media, focus, readOnly, theirs, onChange, onTaken }
           before.current = focus
         }}
       >
-        <img src={url} alt="" draggable={false} />
+        {isStill ? <StillImage src={url} alt="" /> : <img src={url} alt="" draggable={false} />}
         {focus !== null && (
           <span class="focus-mark" style={{ left: `${focus.x * 100}%`, top: `${focus.y * 100}%` }} />
         )}
@@ -146,17 +149,17 @@ export function FocusField({ media, focus, readOnly, theirs, onChange, onTaken }
         <ul class="focus-crops" aria-label={texts.crops}>
           {crops.map((crop) => {
             const scale = cropSide / Math.max(crop.width, crop.height)
+            const shown = {
+              src: url,
+              style: {
+                width: `${crop.width * scale}px`,
+                height: `${crop.height * scale}px`,
+                'object-position': positionIn(crop, picture, focus),
+              },
+            }
             return (
               <li key={crop.name}>
-                <img
-                  src={url}
-                  alt=""
-                  style={{
-                    width: `${crop.width * scale}px`,
-                    height: `${crop.height * scale}px`,
-                    'object-position': positionIn(crop, picture, focus),
-                  }}
-                />
+                {isStill ? <StillImage {...shown} alt="" /> : <img {...shown} alt="" />}
                 <span>{texts.crop(crop.name, crop.width, crop.height)}</span>
               </li>
             )

@@ -2,14 +2,15 @@ import type { Media } from '@mediabucket/client'
 import PhotoSwipe, { type SlideData } from 'photoswipe'
 import 'photoswipe/style.css'
 import { render } from 'preact'
-import { restoreFocus } from '../components/modal.tsx'
 import { kindOf } from '../format.ts'
 import type { FileAccess } from '../service/file-access.ts'
+import { standsStill, wantsStillness } from '../service/motion.ts'
 import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
-import { isPartlyShown, type Motion, pictureSlide, standsStill } from './picture-slide.ts'
+import { isPartlyShown, pictureSlide } from './picture-slide.ts'
 import { FileSlide, fillPlaceholder, PictureErrorCard } from './slides.tsx'
+import { StillSlide } from './still-slide.tsx'
 
 interface SlideViewOptions {
   readonly container: HTMLElement
@@ -38,17 +39,10 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   const { container, start, files, placeholders, onMove, onPartlyShown, onClose } = options
   const media = [...options.media]
   let closing = false
-  const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
   const movingSizes = options.sizes.flatMap((size) =>
     /:animated(?::|$)/.test(size) ? [/^[^=:]*/.exec(size)?.[0] ?? ''] : [],
   )
-  /** The slides whose animation a person has started. */
-  const played = new Set<number>()
-  const motionOf = (index: number): Motion => ({
-    isReduced: reducedMotion && !played.has(index),
-    sizes: movingSizes,
-  })
-  const slides = media.map((item, index) => slideOf(item, motionOf(index)))
+  const slides = media.map((item) => slideOf(item, movingSizes, item !== null && standsStill(item)))
   const pswp = new PhotoSwipe({
     dataSource: slides,
     index: start,
@@ -61,7 +55,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     arrowKeys: false,
     bgOpacity: 1,
     showHideAnimationType: 'none',
-    ...(reducedMotion ? { zoomAnimationDuration: false } : {}),
+    ...(wantsStillness() ? { zoomAnimationDuration: false } : {}),
     errorMsg: strings.slides.noPicture,
   })
 
@@ -76,7 +70,10 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     const element = document.createElement('div')
     element.className = 'pswp__content slide'
     const item = media[content.index]
-    if (item) render(<FileSlide media={item} files={files} placeholders={placeholders} />, element)
+    const slide = { files, placeholders }
+    if (item && slides[content.index]?.type === 'still')
+      render(<StillSlide media={item} onShow={() => showMoving(content.index)} {...slide} />, element)
+    else if (item) render(<FileSlide media={item} {...slide} />, element)
     stopSwipingInside(element)
     content.element = element
     content.onLoaded()
@@ -98,14 +95,9 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   })
   pswp.on('contentActivate', ({ content }) => {
     setActive(content.element, true)
-    const item = media[content.index]
-    const holder = content.slide?.holderElement
-    if (item && holder && standsStill(item, motionOf(content.index)))
-      holder.append(playButton(() => play(item, content.index)))
   })
   pswp.on('contentDeactivate', ({ content }) => {
     setActive(content.element, false)
-    content.slide?.holderElement?.querySelector('.slide-play')?.remove()
   })
   pswp.on('contentAppend', ({ content }) => {
     setActive(content.element, content.slide?.isActive ?? false)
@@ -137,14 +129,14 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     const renewed = await files.renew(item.id)
     if (closing || renewed === null || renewed.url === item.url) return false
     media[index] = renewed
-    slides[index] = slideOf(renewed, motionOf(index))
+    slides[index] = slideOf(renewed, movingSizes)
     pswp.refreshSlideContent(index)
     return true
   }
 
-  function play(item: Media, index: number): void {
-    played.add(index)
-    slides[index] = slideOf(item, motionOf(index))
+  function showMoving(index: number): void {
+    if (closing) return
+    slides[index] = slideOf(media[index] ?? null, movingSizes)
     pswp.refreshSlideContent(index)
   }
 
@@ -210,31 +202,11 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   }
 }
 
-function slideOf(item: Media | null, motion: Motion): SlideData {
+function slideOf(item: Media | null, movingSizes: readonly string[], isStill = false): SlideData {
   if (item === null) return { type: 'nothing' }
+  if (isStill) return { type: 'still' }
   if (kindOf(item.content_type) !== 'picture') return { type: 'file' }
-  return { ...pictureSlide(item, item.alt_text ?? item.filename ?? strings.unnamed, motion) }
-}
-
-/** On a slide whose animation stands still. */
-function playButton(onPlay: () => void): HTMLElement {
-  const place = document.createElement('div')
-  place.className = 'slide-play'
-  const button = Object.assign(document.createElement('button'), {
-    type: 'button',
-    className: 'button',
-    textContent: strings.slides.play,
-    onclick() {
-      // PhotoSwipe keeps the holder of the slide.
-      place.remove()
-      restoreFocus()
-      onPlay()
-    },
-  })
-  place.append(button)
-  for (const name of ['pointerdown', 'click'] as const)
-    place.addEventListener(name, (event) => event.stopPropagation())
-  return place
+  return { ...pictureSlide(item, item.alt_text ?? item.filename ?? strings.unnamed, movingSizes) }
 }
 
 function stopLoading(image: HTMLImageElement): void {
@@ -243,12 +215,14 @@ function stopLoading(image: HTMLImageElement): void {
   image.removeAttribute('src')
 }
 
+const controls = 'audio, video, a, .choice, .slide-play'
+
 /** Keeps PhotoSwipe from handling events of players, links and texts. Texts can be swiped by touch only. */
 function stopSwipingInside(element: HTMLElement): void {
   for (const name of ['pointerdown', 'click', 'wheel'] as const) {
     element.addEventListener(name, (event) => {
       const byTouch = name === 'pointerdown' && event instanceof PointerEvent && event.pointerType === 'touch'
-      const interactive = byTouch ? 'audio, video, a, .choice' : 'audio, video, a, .choice, .text-scroll'
+      const interactive = byTouch ? controls : `${controls}, .text-scroll`
       if (event.target instanceof Element && event.target.closest(interactive)) event.stopPropagation()
     })
   }

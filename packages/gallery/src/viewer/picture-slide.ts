@@ -1,4 +1,5 @@
 import type { Media } from '@mediabucket/client'
+import { mayMove } from '../service/motion.ts'
 import { hasThumbnail, pictureUrl, untilRendered } from '../service/thumbnail.ts'
 import { bytesUrl } from '../service/urls.ts'
 
@@ -12,36 +13,24 @@ export interface PictureSlide {
 }
 
 /** Types that all browsers display. */
-const shownByBrowsers = /^image\/(?:jpeg|png|gif|webp|avif|bmp|svg\+xml|x-icon|vnd\.microsoft\.icon)$/
-/** Types that may be animated. Variants are not animated, so the original is displayed. */
-const mayBeAnimated = /^image\/(?:gif|webp|png|avif|svg\+xml)$/
+const shownByBrowsers = /^image\/(?:jpeg|a?png|gif|webp|avif|bmp|svg\+xml|x-icon|vnd\.microsoft\.icon)$/
 /** The longest edge of the medium variant (docs/interface.md, V1). Pixels. */
 const mediumEdge = 1600
 /** The size of a picture without a recorded size, until it is loaded. Pixels. */
 const defaultSize = { width: 1200, height: 900 }
 
-/** How pictures that may be animated are shown. */
-export interface Motion {
-  /** Whether animations stand still. */
-  readonly isReduced: boolean
-  /** The sizes of the bucket that keep movement, by their names. */
-  readonly sizes: readonly string[]
-}
-
-/** Whether a picture is shown as its first frame until a person plays it. Pictures of the other types that may be animated rarely are. */
-export const standsStill = ({ content_type, variants }: Media, { isReduced }: Motion): boolean =>
-  isReduced && content_type === 'image/gif' && variants !== null
-
-/** Small screens load the medium variant of a large picture, or a size that keeps its movement; zooming in loads the original. */
-export function pictureSlide(media: Media, alt: string, motion: Motion): PictureSlide {
+/**
+ * Small screens load the medium variant of a large picture, or one of the sizes that keep its movement; zooming in loads the original.
+ */
+export function pictureSlide(media: Media, alt: string, movingSizes: readonly string[]): PictureSlide {
   const { width, height } =
     media.width && media.height ? { width: media.width, height: media.height } : defaultSize
   const original = bytesUrl(media)
   const medium = bytesUrl(media, 'medium')
   const slide = { width, height, alt }
-  if (!shownByBrowsers.test(media.content_type) || standsStill(media, motion))
-    return { ...slide, src: medium }
-  const moving = mayBeAnimated.test(media.content_type) ? movingSize(media, motion) : null
+  if (!shownByBrowsers.test(media.content_type)) return { ...slide, src: medium }
+  // Other sizes do not move, so the original is shown.
+  const moving = mayMove(media.content_type) ? movingSize(media, movingSizes) : null
   if (moving !== null)
     return {
       ...slide,
@@ -49,7 +38,7 @@ export function pictureSlide(media: Media, alt: string, motion: Motion): Picture
       srcset: `${bytesUrl(media, moving.name)} ${moving.width}w, ${original} ${width}w`,
     }
   const longest = Math.max(width, height)
-  if (media.width === null || longest <= mediumEdge || mayBeAnimated.test(media.content_type)) {
+  if (media.width === null || longest <= mediumEdge || mayMove(media.content_type)) {
     return { ...slide, src: original }
   }
   const mediumWidth = Math.round((width * mediumEdge) / longest)
@@ -57,7 +46,7 @@ export function pictureSlide(media: Media, alt: string, motion: Motion): Picture
 }
 
 /** The widest size that keeps the movement of a picture and its proportions, if the picture is wider. */
-function movingSize({ width, height, variant_sizes }: Media, { sizes }: Motion) {
+function movingSize({ width, height, variant_sizes }: Media, sizes: readonly string[]) {
   if (!width || !height) return null
   const found = sizes.flatMap((name) => {
     const size = variant_sizes?.[name]

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { formatSize, type Kind, kindOf } from '../format.ts'
 import { downloadLink, type FileAccess } from '../service/file-access.ts'
+import { standsStill } from '../service/motion.ts'
 import { isShownAsText } from '../service/text-preview.ts'
 import { pictureUrl } from '../service/thumbnail.ts'
 import { bytesUrl, isPrivate, plainUrl } from '../service/urls.ts'
@@ -157,7 +158,7 @@ function FileCard({ media, files, placeholders, kind, about }: FileCardProps) {
 }
 
 /** The placeholder and the thumbnail of an item, behind the larger picture that is being loaded. */
-function Backdrop({ media, placeholders }: { media: Media; placeholders: Placeholders }) {
+export function Backdrop({ media, placeholders }: { media: Media; placeholders: Placeholders }) {
   const element = useRef<HTMLSpanElement>(null)
   useLayoutEffect(() => {
     if (element.current) fillPlaceholder(element.current, media, placeholders, true)
@@ -181,6 +182,6 @@ export function fillPlaceholder(
     placeholders.draw(canvas, media.thumbhash)
     element.append(canvas)
   }
-  const url = withThumbnail ? pictureUrl(media) : null
+  const url = withThumbnail && !standsStill(media) ? pictureUrl(media) : null
   if (url !== null) element.append(Object.assign(new Image(), { src: url, alt: '' }))
 }
