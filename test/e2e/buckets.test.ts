@@ -246,6 +246,44 @@ test('G41, BK7 settings are changed, and a conflict shows the values of the othe
   await page.getByRole('alert').filter({ hasText: 'item_days' }).waitFor()
 })
 
+test('G41, V20, V21 the sizes of the service are shown with what they keep, can be public, and are the first ones of a bucket', async () => {
+  const { pictures } = buckets
+  await using own = await startServer({
+    MEDIABUCKET_VARIANTS: 'thumb=300, loop=320:animated, card=640x360:cover:jpeg:q80',
+  })
+  await own.command('bucket', 'create', 'shop', '--private', 'on')
+  const { token } = await makeToken(own, '--service', '--scope', 'buckets:manage')
+  await using guest = await visit(browser, { ...own, bucket: 'shop' }, { hash: '#buckets/shop' })
+  const { page } = guest
+  await guest.signIn(token)
+  const list = page.getByRole('list', { name: pictures.serviceSizes })
+  await expect
+    .poll(() => list.getByRole('listitem').allTextContents())
+    .toEqual([
+      `thumb: 300 × 300, ${pictures.fits.contain}`,
+      `medium: 1600 × 1600, ${pictures.fits.contain}`,
+      `loop: 320 × 320, ${pictures.fits.contain}, WEBP, ${pictures.animated}`,
+      `card: 640 × 360, ${pictures.fits.cover}, JPEG, ${pictures.quality} 80`,
+    ])
+  await page.getByRole('checkbox', { name: 'loop', exact: true }).check()
+  await expectAccessible(guest, 'sizes of the service')
+  await guest.button(buckets.save).click()
+  await page.getByText(buckets.saved).first().waitFor()
+  await page.getByLabel(pictures.ownSizes).check()
+  await guest.button(buckets.save).click()
+  await until('the sizes', async () => {
+    const { stdout } = await own.command('bucket', 'list', '--json')
+    const shop = stdout.split('\n').find((line) => line.includes('"shop"')) ?? '{}'
+    return Object(JSON.parse(shop)).variants !== null
+  })
+  const { stdout } = await own.command('bucket', 'list', '--json')
+  const shop = JSON.parse(stdout.split('\n').find((line) => line.includes('"shop"')) ?? '{}')
+  expect(shop).toMatchObject({
+    public_variants: ['loop'],
+    variants: ['thumb=300', 'medium=1600', 'loop=320:webp:animated', 'card=640x360:cover:jpeg:q80'],
+  })
+})
+
 test('G41 a size that is edited keeps its unit if others have chosen another one', async () => {
   const name = uniqueName('unit')
   const { guest, page, service } = await opened('', ['buckets:manage'])

@@ -277,7 +277,11 @@ test('G45, SP1 a pair of keys for the S3 protocol is created with a token, shown
   await using _other = other
   const asked = other.page.waitForResponse('**/sign-in.json')
   await other.button(tokens.create).click()
-  expect(await (await asked).json()).toEqual({ issuer: null, s3: null })
+  expect(await (await asked).json()).toEqual({
+    issuer: null,
+    s3: null,
+    sizes: ['thumb=400', 'medium=1600'],
+  })
   await without.getByRole('button', { name: tokens.create }).waitFor()
   expect(await without.getByLabel(tokens.s3).count()).toBe(0)
 })

@@ -72,9 +72,10 @@ describe('25 files of many kinds', () => {
     await until('every name, and every picture', async () => {
       const settled = await guest.files.evaluateAll((files) =>
         files.flatMap((file) => {
-          const images = [...file.querySelectorAll('img')]
+          const images = [...file.querySelectorAll('.tile-picture [data-state]')]
           const isPending =
-            file.querySelector('.skeleton') || images.some(({ naturalWidth }) => naturalWidth === 0)
+            file.querySelector('.skeleton') ||
+            images.some((image) => image.getAttribute('data-state') !== 'shown')
           const name = file.querySelector('[title]')?.getAttribute('title') ?? ''
           return isPending ? [] : [[name, images.length > 0] as const]
         }),
@@ -129,7 +130,7 @@ describe('other ways to upload', () => {
     })()`)
     await guest.page.keyboard.press('Control+V')
     await uploadHeading(guest, strings.uploads.finished(1))
-    await guest.files.locator('img').waitFor()
+    await guest.files.locator('[data-state=shown]').waitFor()
   })
 
   test('Q1 a file that does not fit is refused with the reason and can be retried', async () => {

@@ -76,7 +76,7 @@ async function take(page: Page, name: string): Promise<void> {
     'the thumbnails',
     async () =>
       (await page.evaluate(`[...document.querySelectorAll('.timeline .tile-picture:not(.kind)')].every((tile) =>
-      tile.getBoundingClientRect().top > innerHeight || tile.querySelector('img[data-state=shown]') !== null)`)) ===
+      tile.getBoundingClientRect().top > innerHeight || tile.querySelector('[data-state=shown]') !== null)`)) ===
       true,
   )
   const png = await page.screenshot()

@@ -1,5 +1,6 @@
-import { useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Choice, IconButton } from '../components/controls.tsx'
+import { loadServiceSizes } from '../service/sign-in-info.ts'
 import { strings } from '../strings.ts'
 import { type FieldsProps, noOthers, Other } from './setting-fields.tsx'
 import {
@@ -19,9 +20,10 @@ import {
 export function PictureFields(props: FieldsProps) {
   const { values, onChange, others = noOthers } = props
   const texts = strings.buckets.pictures
+  const ofService = useServiceSizes()
   return (
     <>
-      <SizesField {...props} />
+      <SizesField {...props} ofService={ofService} />
       <Choice
         label={texts.crop}
         options={texts.crops}
@@ -33,9 +35,28 @@ export function PictureFields(props: FieldsProps) {
           {texts.crops[others.crop]}
         </Other>
       )}
-      <PublicSizesField {...props} />
+      <PublicSizesField {...props} ofService={ofService} />
     </>
   )
+}
+
+interface SizesProps extends FieldsProps {
+  /** The sizes of the service, as `readSizes` reads them. */
+  readonly ofService: string
+}
+
+function useServiceSizes(): string {
+  const [sizes, setSizes] = useState(firstSizes)
+  useEffect(() => {
+    let unmounted = false
+    void loadServiceSizes().then((loaded) => {
+      if (!unmounted) setSizes(loaded.join(' '))
+    })
+    return () => {
+      unmounted = true
+    }
+  }, [])
+  return sizes
 }
 
 const newRow: SizeRow = {
@@ -43,8 +64,8 @@ const newRow: SizeRow = {
 }
 
 /** The sizes of a bucket, a row for each. What is wrong with a row is said below it. */
-function SizesField(props: FieldsProps) {
-  const { values, onChange, others = noOthers, showsMistakes = false } = props
+function SizesField(props: SizesProps) {
+  const { values, onChange, others = noOthers, showsMistakes = false, ofService } = props
   const texts = strings.buckets.pictures
   const rows = readSizes(values.variants)
   const mistakes = showsMistakes ? sizeMistakes(rows) : []
@@ -58,10 +79,19 @@ function SizesField(props: FieldsProps) {
         <input
           type="checkbox"
           checked={rows.length > 0}
-          onChange={({ currentTarget }) => onChange({ variants: currentTarget.checked ? firstSizes : '' })}
+          onChange={({ currentTarget }) =>
+            onChange({ variants: currentTarget.checked ? formatSizes(readSizes(ofService)) : '' })
+          }
         />
         {texts.ownSizes}
       </label>
+      {rows.length === 0 && (
+        <ul class="service-sizes" aria-label={texts.serviceSizes}>
+          {readSizes(ofService).map((row) => (
+            <li key={row.name}>{describeSize(row)}</li>
+          ))}
+        </ul>
+      )}
       {rows.length > 0 && (
         <>
           <p class="small muted">{texts.sizesHint}</p>
@@ -107,6 +137,19 @@ function SizesField(props: FieldsProps) {
       )}
     </fieldset>
   )
+}
+
+/** `card: 640 × 360, Cut to fill, WEBP, Keeps movement`. */
+function describeSize({ name, width, height, fit, format, quality, animated }: SizeRow): string {
+  const texts = strings.buckets.pictures
+  const properties = [
+    `${width} × ${height || width}`,
+    texts.fits[fit],
+    ...(format === '' ? [] : [format.toUpperCase()]),
+    ...(quality === '' ? [] : [`${texts.quality} ${quality}`]),
+    ...(animated ? [texts.animated] : []),
+  ]
+  return `${name}: ${properties.join(', ')}`
 }
 
 interface SizeFieldsProps {
@@ -190,15 +233,15 @@ function SizeFields({ row, number, mistake, onChange, onRemove }: SizeFieldsProp
 }
 
 /** The sizes that everybody may see although the bucket is private. */
-function PublicSizesField(props: FieldsProps) {
-  const { values, onChange, others = noOthers } = props
+function PublicSizesField(props: SizesProps) {
+  const { values, onChange, others = noOthers, ofService } = props
   const texts = strings.buckets.pictures
   const chosen = readNames(values.public_variants)
   if (!values.private && chosen.length === 0) return null
   return (
     <fieldset class="bucket-sizes">
       <legend>{texts.publicSizes}</legend>
-      {sizeNames(values.variants, chosen).map((name) => (
+      {sizeNames(values.variants || ofService, chosen).map((name) => (
         <label key={name} class="token-scope">
           <input
             type="checkbox"

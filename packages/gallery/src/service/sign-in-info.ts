@@ -25,6 +25,8 @@ interface SignInInfo {
   readonly issuer: IssuerInfo | null
   /** The port of the S3 protocol, and the host of its virtual hosts; null if the service does not offer the protocol. */
   readonly s3?: { readonly host: string | null; readonly port: number } | null
+  /** The sizes of smaller pictures of buckets that have none of their own, such as `card=640x360:cover`. */
+  readonly sizes?: readonly string[]
 }
 
 /** Null if the page is served by another server. */
@@ -35,4 +37,16 @@ export async function loadSignInInfo(): Promise<SignInInfo | null> {
   } catch {
     return null
   }
+}
+
+let serviceSizes: Promise<readonly string[]> | null = null
+
+/** The sizes of the service; those that always exist if they are unknown. */
+export function loadServiceSizes(): Promise<readonly string[]> {
+  serviceSizes ??= loadSignInInfo().then((info) => {
+    // Requested again if it failed.
+    if (info === null) serviceSizes = null
+    return info?.sizes ?? ['thumb=400', 'medium=1600']
+  })
+  return serviceSizes
 }

@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
+import { loadServiceSizes } from '../service/sign-in-info.ts'
 import { strings } from '../strings.ts'
 import type { SlideView } from './photo-swipe.tsx'
 
@@ -29,8 +30,10 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
     let unmounted = false
     setState('loading')
     const open = async () => {
-      const [{ openPhotoSwipe }, ...media] = await Promise.all([
+      const own = usage.bucket.peek()?.variants
+      const [{ openPhotoSwipe }, sizes, ...media] = await Promise.all([
         loadPhotoSwipe(),
+        own ?? loadServiceSizes(),
         ...ids.map(mediaCache.load),
       ])
       const start = ids.indexOf(currentId.current)
@@ -41,7 +44,7 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
         start,
         files: { ...files, save: sharing.saveFile },
         placeholders,
-        sizes: usage.bucket.peek()?.variants ?? [],
+        sizes,
         onMove(index) {
           const item = ids[index]
           if (item && item !== currentId.current) router.show(item)

@@ -5,6 +5,8 @@ import mime from 'mime'
 import type { ClientMetadata } from '../access/issuer-keys.ts'
 import { Fault } from '../core/faults.ts'
 import type { SignInSettings } from '../core/issuer.ts'
+import type { UrlSettings } from '../core/item-urls.ts'
+import { builtInSizes, formatSize } from '../core/variant-sizes.ts'
 import type { HttpContext, HttpSettings } from '../http/context.ts'
 import { isSameHost } from '../http/dispatcher.ts'
 import { acceptsCoding, matchesWeakly } from '../http/headers.ts'
@@ -90,7 +92,7 @@ interface GalleryFacts {
 
 /**
  * The gallery (docs/interface.md, Gallery): its page, the page of upload links (G36), their assets, and `/sign-in.json`, what the page needs to sign people in with the
- * issuer (G25) and to show keys for the S3 protocol (G45). The OpenAPI document does not contain them.
+ * issuer (G25), to show keys for the S3 protocol (G45) and the sizes of the service (G41, G47). The OpenAPI document does not contain them.
  */
 export function galleryRoutes(
   http: HttpContext,
@@ -107,7 +109,7 @@ export function galleryRoutes(
     route('GET', '/upload/', null, redirectTo('../upload')),
     route('GET', '/gallery', null, redirectTo('./')),
     route('GET', '/gallery/', null, redirectTo('../')),
-    route('GET', '/sign-in.json', null, () => describeSignIn(signIn, s3)),
+    route('GET', '/sign-in.json', null, () => describeSignIn(signIn, s3, http.urls)),
     route('GET', '/assets/:name', null, (exchange) => serveAsset(assets, pages.vary, exchange)),
   ]
 }
@@ -150,9 +152,17 @@ function serveFile({ request }: Exchange, file: GalleryFile, more: Readonly<Reco
   return { status: 200, headers: { ...headers, 'content-type': file.contentType }, body: bytes }
 }
 
-async function describeSignIn(signIn: GallerySignIn | null, s3: S3Door | null): Promise<Reply> {
+async function describeSignIn(
+  signIn: GallerySignIn | null,
+  s3: S3Door | null,
+  { variants = builtInSizes }: Pick<UrlSettings, 'variants'>,
+): Promise<Reply> {
   const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
-  return { status: 200, headers, json: { issuer: signIn && issuerObject(signIn), s3 } }
+  return {
+    status: 200,
+    headers,
+    json: { issuer: signIn && issuerObject(signIn), s3, sizes: variants.map(formatSize) },
+  }
 }
 
 /** Leads from an address that people type to a page. Relative, because a proxy may put any path before both; browsers keep the fragment. */

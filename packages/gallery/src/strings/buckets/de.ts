@@ -77,6 +77,7 @@ export const buckets: typeof english = {
     sizes: 'Größen kleinerer Bilder',
     ownSizes: 'Dieser Bucket hat eigene Größen',
     ofService: 'die des Dienstes',
+    serviceSizes: 'Größen des Dienstes',
     sizesHint:
       'Die Größen „thumb“ und „medium“ gibt es immer. Adressen von Größen, die du entfernst, funktionieren nicht mehr.',
     sizeNumber: (number: number) => `Größe ${number}`,

@@ -70,6 +70,7 @@ export const buckets = {
     sizes: 'Sizes of smaller pictures',
     ownSizes: 'This bucket has its own sizes',
     ofService: 'those of the service',
+    serviceSizes: 'Sizes of the service',
     sizesHint:
       'The sizes “thumb” and “medium” always exist. Addresses of sizes that you remove no longer work.',
     sizeNumber: (number: number) => `Size ${number}`,

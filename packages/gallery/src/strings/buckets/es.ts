@@ -75,6 +75,7 @@ export const buckets: typeof english = {
     sizes: 'Tamaños de las imágenes reducidas',
     ownSizes: 'Este bucket tiene sus propios tamaños',
     ofService: 'los del servicio',
+    serviceSizes: 'Tamaños del servicio',
     sizesHint:
       'Los tamaños «thumb» y «medium» existen siempre. Las direcciones de los tamaños que quites dejan de funcionar.',
     sizeNumber: (number: number) => `Tamaño ${number}`,
