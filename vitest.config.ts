@@ -12,7 +12,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'mediabucket-compile-cache'
  * suites of other files, or start many processes.
  */
 const longest =
-  /test\/(faults|docs|s3)\/|catalog\/(sqlite|postgres)[.-]|(render-ahead|variants?-\w+|upload-aborted|upload-resumed|metadata|signals|tray|timeline|uploads|viewer|client-commands|unread-responses|slow-\w+)\.test/
+  /test\/(faults|docs|s3)\/|architecture\/(walks|unbound)|catalog\/(sqlite|postgres)[.-]|(render-ahead|variants?-\w+|upload-aborted|upload-resumed|metadata|signals|tray|timeline|uploads|viewer|client-commands|unread-responses|slow-\w+)\.test/
 
 /**
  * Files that start many processes, or one in many states. `npm test` without a file leaves them out; `npm run test:long` runs them.
@@ -103,6 +103,7 @@ export default defineConfig({
         test: {
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
+          setupFiles: ['test/clients/installed.ts'],
           globalSetup: [
             'test/harness/postgres.ts',
             'test/harness/ceph.ts',

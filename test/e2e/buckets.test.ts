@@ -134,12 +134,12 @@ test('G40, G43, A3 for a service token without buckets:manage, the page says tha
 test('G40 many buckets are loaded as the page is scrolled, and the document has a bounded number of rows', async () => {
   const prefix = uniqueName('many')
   const service = await manager('buckets:manage')
-  const all = Array.from({ length: 1000 }, (_, index) => `${prefix}-${`${index}`.padStart(4, '0')}`)
+  const all = Array.from({ length: 400 }, (_, index) => `${prefix}-${`${index}`.padStart(4, '0')}`)
   for (let from = 0; from < all.length; from += 50)
     await Promise.all(all.slice(from, from + 50).map((name) => service.create(name)))
   const { guest, page, rows, namesOf } = await opened(`#buckets?name=${prefix}-`, ['buckets:manage'])
   await using _ = guest
-  await page.getByText(buckets.totals(1000, 0, '0 bytes')).waitFor()
+  await page.getByText(buckets.totals(400, 0, '0 bytes')).waitFor()
   const seen = new Set<string>()
   let most = 0
   await until('the last bucket', async () => {
@@ -151,20 +151,20 @@ test('G40 many buckets are loaded as the page is scrolled, and the document has 
   })
   expect([...seen]).toEqual(all)
   expect(most).toBeLessThan(60)
-  expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('1001')
-  expect(await rows.last().getAttribute('aria-rowindex')).toBe('1001')
+  expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('401')
+  expect(await rows.last().getAttribute('aria-rowindex')).toBe('401')
 
   // Only the usage of rows that were in view for a moment was requested.
-  expect(guest.requests.filter((url) => url.includes('/usage?')).length).toBeLessThan(500)
+  expect(guest.requests.filter((url) => url.includes('/usage?')).length).toBeLessThan(200)
 
   // A bucket is opened, and Back leads to the same place and focus.
-  const opens = page.getByRole('link', { name: all[990] ?? '', exact: true })
+  const opens = page.getByRole('link', { name: all[390] ?? '', exact: true })
   await opens.focus()
   const scrolled = Number(await page.evaluate('scrollY'))
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: buckets.settings }).waitFor()
   await page.goBack()
-  await until('the focus', async () => (await opens.count()) === 1 && (await isFocused(page, all[990])))
+  await until('the focus', async () => (await opens.count()) === 1 && (await isFocused(page, all[390])))
   expect(Number(await page.evaluate('scrollY'))).toBe(scrolled)
 })
 
@@ -664,6 +664,9 @@ test('G41, US10 the usage of a bucket is shown by day as bars, and as a table', 
   await expect.poll(() => rows.count()).toBe(366)
   expect((await rows.nth(1).getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['301 bytes', '2'])
   expect((await rows.nth(2).getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['0 bytes', '0'])
+  // All rows have the same cells.
+  await page.getByLabel(buckets.period).selectOption('30')
+  await expect.poll(() => rows.count()).toBe(31)
   await expectAccessible(guest, 'usage')
 })
 
