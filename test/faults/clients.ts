@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { metadataOf } from '../harness/tus.ts'
 import { readItem, readStoredItems } from '../harness/wire.ts'
+import { KeyedUploads, mayBeRefused, settleUpload } from './keyed-uploads.ts'
 import type { Ledger, Sending } from './ledger.ts'
+import type { OtherServer } from './other-server.ts'
 import type { Instance } from './server-instances.ts'
 
 /** A resumable upload that a crash may interrupt, and that is resumed on the next server. */
@@ -13,7 +14,7 @@ interface ResumableUpload {
   acknowledged: number
   /** The largest number of bytes that the server may have received. */
   sent: number
-  /** A chunk received a 5xx, after which the server may have dropped the upload. */
+  /** A chunk received a 5xx, or the scanner refused the file: the server may have dropped the upload. */
   failed: boolean
 }
 
@@ -23,6 +24,10 @@ type Client = (instance: Instance) => Promise<number>
 export interface Clients {
   readonly raw: Client
   readonly form: Client
+  /** Uploads from a URL, or bytes if there is no other server. */
+  readonly fromUrl: Client
+  /** Repeats an upload whose connection was lost. */
+  readonly repeat: Client
   /** Creates a resumable upload, or resumes an interrupted one, and sends chunks until it is complete or fails. */
   readonly resumable: Client
   readonly remove: Client
@@ -38,36 +43,14 @@ export interface Clients {
   removeUntilGone(instance: Instance, count: number): Promise<void>
 }
 
-const isProblem = ({ headers }: Response) =>
-  headers.get('content-type')?.startsWith('application/problem+json') === true
-
-/** Clients that record requests and responses in the ledger. They throw if a connection ends without a response. Files have
- * up to `largest` bytes, three times as many if they are sent in chunks. */
-export function createClients(ledger: Ledger, largest = 100_000): Clients {
+/**
+ * Clients that record requests and responses in the ledger. They throw if a connection ends without a response. Files have up to `largest` bytes, three times
+ * as many if they are sent in chunks. `other` has the files of uploads from URLs.
+ */
+export function createClients(ledger: Ledger, largest = 100_000, other: OtherServer | null = null): Clients {
   const { random } = ledger
+  const keyed = new KeyedUploads(ledger, other)
   const interrupted: ResumableUpload[] = []
-
-  /** Sends and records the outcome; without a response the outcome is unknown. */
-  async function settle(
-    sending: Sending,
-    send: () => Promise<Response>,
-    idsOf: (response: Response) => Promise<string[]>,
-  ): Promise<number> {
-    try {
-      const response = await send()
-      if (response.status === 201) ledger.stored(sending, await idsOf(response))
-      else {
-        // A 500 may follow the commit, in which case the item is stored completely. A proxy does not know the outcome.
-        const isKnown = response.status !== 500 && isProblem(response)
-        sending.state = isKnown ? 'refused' : 'unanswered'
-        await response.arrayBuffer()
-      }
-      return response.status
-    } catch (error) {
-      sending.state = 'unanswered'
-      throw error
-    }
-  }
 
   const post = (instance: Instance, body: Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
     instance.server.request('/api/media', {
@@ -77,21 +60,26 @@ export function createClients(ledger: Ledger, largest = 100_000): Clients {
     })
 
   async function raw(instance: Instance): Promise<number> {
+    if (random(2)) return await keyed.raw(instance, random(largest))
     const sending = ledger.newSending(random(largest))
     const [file] = sending.files
-    const key: Record<string, string> = random(2) ? { 'idempotency-key': `"${randomUUID()}"` } : {}
-    const headers = { 'content-disposition': `attachment; filename="${file?.name}"`, ...key }
-    return settle(
+    const headers = { 'content-disposition': `attachment; filename="${file?.name}"` }
+    return settleUpload(
+      ledger,
       sending,
       () => post(instance, file?.bytes ?? new Uint8Array(), headers),
       async (response) => [(await readItem(response)).id],
     )
   }
 
+  const fromUrl = (instance: Instance) => keyed.fromUrl(instance, random(largest))
+  const repeat = (instance: Instance) => keyed.repeat(instance, random(largest))
+
   async function form(instance: Instance): Promise<number> {
     const sending = ledger.newSending(...Array.from({ length: 2 + random(2) }, () => random(largest)))
     const parts = sending.files.map(({ name, bytes }) => filePart(name, bytes))
-    return settle(
+    return settleUpload(
+      ledger,
       sending,
       () => post(instance, formBytes(...parts), { 'content-type': formType }),
       async (response) => (await readStoredItems(response)).map(({ id }) => id),
@@ -116,7 +104,8 @@ export function createClients(ledger: Ledger, largest = 100_000): Clients {
   async function resume(instance: Instance, upload: ResumableUpload): Promise<Response> {
     const response = await instance.tus.head(upload.url)
     const offset = Number(response.headers.get('upload-offset') ?? Number.NaN)
-    if (response.status >= 500 || (response.status === 404 && upload.failed)) return response
+    const mayBeGone = upload.failed || (other !== null && mayBeRefused(upload.sending))
+    if (response.status >= 500 || (response.status === 404 && mayBeGone)) return response
     if (!(response.status === 200 && offset >= upload.acknowledged && offset <= upload.sent)) {
       const { acknowledged, sent } = upload
       ledger.fault('lost', `an upload has offset ${offset}: ${acknowledged} acknowledged, ${sent} sent`)
@@ -148,7 +137,7 @@ export function createClients(ledger: Ledger, largest = 100_000): Clients {
         upload.sent = Math.max(upload.sent, end)
         response = await instance.tus.sendChunk(upload.url, offset, bytes.subarray(offset, end))
         if (response.status !== 204) {
-          upload.failed ||= response.status >= 500
+          upload.failed ||= response.status >= 500 || response.status === 422
           interrupted.push(upload)
           return response.status
         }
@@ -172,6 +161,8 @@ export function createClients(ledger: Ledger, largest = 100_000): Clients {
     return status
   }
 
+  const kinds = [raw, form, resumable, resumable, remove, ...(other ? [fromUrl, fromUrl] : []), repeat]
+
   const runClients = (
     count: number,
     instance: Instance,
@@ -192,20 +183,22 @@ export function createClients(ledger: Ledger, largest = 100_000): Clients {
   return {
     raw,
     form,
+    fromUrl,
+    repeat,
     resumable,
     remove,
     async resumeAll(instance) {
       while (interrupted.length > 0) {
         const status = await resumable(instance)
-        // 200: HEAD reports a complete upload. 404: the server dropped it after an error.
-        if (![200, 204, 404].includes(status)) throw new Error(`a chunk received ${status}`)
+        // 200: HEAD reports a complete upload. 404: the server dropped it after an error. 422: the scanner refuses it.
+        if (![200, 204, 404, 422].includes(status)) throw new Error(`a chunk received ${status}`)
       }
     },
     async workUntilGone(instance, count) {
-      await runClients(count, instance, [raw, form, resumable, resumable, remove])
+      await runClients(count, instance, kinds)
     },
     async workUntil(isDone, instance, count) {
-      await runClients(count, instance, [raw, form, resumable, resumable, remove], isDone)
+      await runClients(count, instance, kinds, isDone)
     },
     async uploadUntilGone(instance, count) {
       await runClients(count, instance, [raw, form])

@@ -6,6 +6,7 @@ import { type Cluster, openCluster } from './cluster.ts'
 import { workOn } from './cluster-work.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { openOtherServer } from './other-server.ts'
 
 /** Rounds on one database; then rows and bytes are checked completely, and a new database is created. */
 const roundsEach = 10
@@ -37,9 +38,11 @@ async function onOneDatabase(
   onRound: () => void,
   { inject, settings = {}, count = servers }: ClusterFault,
 ): Promise<Ledger> {
-  await using cluster = await openCluster({ database, servers: count, settings })
   const ledger = createLedger()
-  const { clients, work } = workOn(cluster.running, ledger)
+  await using other = await openOtherServer(ledger.random)
+  const more = ledger.random(3) === 0 ? other.scanSettings : other.settings
+  await using cluster = await openCluster({ database, servers: count, settings: { ...settings, ...more } })
+  const { clients, work } = workOn(cluster.running, ledger, other)
   const acknowledged = (more: number) => {
     const wanted = ledger.tally.acknowledged + more
     return until(`${more} more uploads`, () => ledger.tally.acknowledged >= wanted, 180_000)

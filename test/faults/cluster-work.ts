@@ -4,6 +4,7 @@ import { until } from '../harness/until.ts'
 import { readItem, readPage } from '../harness/wire.ts'
 import { type Clients, createClients } from './clients.ts'
 import type { Ledger } from './ledger.ts'
+import type { OtherServer } from './other-server.ts'
 import type { Instance } from './server-instances.ts'
 
 /** Bytes. Files are small, because the store of the tests is in memory. */
@@ -22,9 +23,13 @@ export interface ClusterWork {
   work(isDone: () => boolean, count: number): Promise<void>
 }
 
-export function workOn(running: () => readonly Instance[], ledger: Ledger): ClusterWork {
+export function workOn(
+  running: () => readonly Instance[],
+  ledger: Ledger,
+  other: OtherServer | null = null,
+): ClusterWork {
   const { random } = ledger
-  const clients = createClients(ledger, largest)
+  const clients = createClients(ledger, largest, other)
   /** Bodies of pages by address and entity tag. */
   const pages = new Map<string, string>()
 
@@ -84,8 +89,8 @@ export function workOn(running: () => readonly Instance[], ledger: Ledger): Clus
     return 201
   }
 
-  const { raw, form, resumable, remove } = clients
-  const kinds = [raw, form, resumable, resumable, remove, list, uploadWithRetries]
+  const { raw, form, fromUrl, repeat, resumable, remove } = clients
+  const kinds = [raw, form, fromUrl, repeat, resumable, resumable, remove, list, uploadWithRetries]
   return {
     clients,
     async work(isDone, count) {

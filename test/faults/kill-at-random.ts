@@ -5,6 +5,7 @@ import { watchUsage } from './check-usage.ts'
 import { type Clients, createClients } from './clients.ts'
 import { type Fault, onEngines, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { openOtherServer } from './other-server.ts'
 import { type Instance, openInstances } from './server-instances.ts'
 
 /** Rounds on one data directory; then it is checked completely, and a new one is created. */
@@ -32,17 +33,22 @@ async function onOneDirectory(
 ): Promise<Ledger> {
   await using instances = await openInstances()
   const ledger = createLedger()
-  const clients = createClients(ledger)
-  let instance = await instances.start(audited)
+  await using other = await openOtherServer(ledger.random)
+  const clients = createClients(ledger, undefined, other)
+  // A third of the directories have their files scanned.
+  const settings = { ...audited, ...(ledger.random(3) === 0 ? other.scanSettings : other.settings) }
+  let instance = await instances.start(settings)
   // On a busy machine, the service can be killed in each round before it acknowledges an upload.
   await clients.raw(instance)
   for (let round = 0; round < rounds; round += 1) {
     await prepare?.(clients, instance)
+    other.disturb()
     const working = work(clients, instance)
     await setTimeout(ledger.random(longest))
     await instance.server.kill()
     await working
-    instance = await instances.start(audited)
+    other.calm()
+    instance = await instances.start(settings)
     // A start removes the files of interrupted uploads.
     await checkCleared(instances.directory, ['tmp'], ledger)
     await ledger.check(instance, 'new')
@@ -51,7 +57,7 @@ async function onOneDirectory(
   }
   await instance.server.kill()
   const checkUsage = await watchUsage(instances.directory, ledger)
-  instance = await instances.start(audited)
+  instance = await instances.start(settings)
   await clients.resumeAll(instance)
   await ledger.check(instance)
   await instance.server.stop()

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { usePostgres } from '../harness/database.ts'
+import { makeServicePair } from '../harness/s3-door.ts'
 import { makeToken } from '../harness/token.ts'
 import { checkAuditLog, checkLeftovers, rowsIn } from './check-leftovers.ts'
 import { createClients } from './clients.ts'
@@ -22,7 +23,7 @@ const killWith = (title: string, settings: Readonly<Record<string, string>>): Fa
     const clients = createClients(ledger)
     let instance = await instances.start(settings)
     const { authorization } = await makeToken(instance.server, '--service', '--scope', 'buckets:manage')
-    const tenants = createTenants(ledger, authorization)
+    const tenants = createTenants(ledger, authorization, await makeServicePair(instance.server))
     // On a busy machine, no upload is acknowledged in the time of a short run.
     await clients.raw(instance)
     for (let round = 0; round < rounds; round += 1) {

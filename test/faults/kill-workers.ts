@@ -6,6 +6,7 @@ import { checkLeftovers } from './check-leftovers.ts'
 import { createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger } from './ledger.ts'
+import { openOtherServer } from './other-server.ts'
 import { openInstances } from './server-instances.ts'
 
 const workers = 2
@@ -25,8 +26,10 @@ export const killWorkers: Fault = {
   async run(rounds, onRound) {
     await using instances = await openInstances()
     const ledger = createLedger()
-    const clients = createClients(ledger)
-    const instance = await instances.start(settings)
+    await using other = await openOtherServer(ledger.random)
+    const clients = createClients(ledger, undefined, other)
+    const all = { ...settings, ...(ledger.random(2) ? other.scanSettings : other.settings) }
+    const instance = await instances.start(all)
     // On a busy machine, no upload is acknowledged in the time of a short run.
     await clients.raw(instance)
     for (let round = 0; round < rounds; round += 1) {
@@ -49,7 +52,7 @@ export const killWorkers: Fault = {
     await ledger.check(instance)
     await instance.server.stop()
     // A start removes the blobs of interrupted uploads.
-    const last = await instances.start(settings)
+    const last = await instances.start(all)
     await ledger.check(last)
     await last.server.stop()
     await checkLeftovers(instances.directory, ledger)

@@ -53,6 +53,8 @@ export interface Ledger {
   readonly tally: Tally
   newSending(...lengths: number[]): Sending
   stored(sending: Sending, ids: readonly string[]): void
+  /** The id of a file that is stored alone; null if it is not known. */
+  idOf(sending: Sending): string | null
   /** Takes a random stored item for its removal; null if there is none. */
   takeForRemoval(): { readonly id: string; acknowledge(): void } | null
   /** After a check: the ids of all items that were ever stored, and of those that were deleted. */
@@ -155,6 +157,10 @@ export function createLedger(): Ledger {
         const item = items.get(name)
         if (item) item.id = ids[index] ?? null
       }
+    },
+
+    idOf({ files: [file], state }) {
+      return state === 'stored' ? (items.get(file?.name ?? '')?.id ?? null) : null
     },
 
     takeForRemoval() {

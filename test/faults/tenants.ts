@@ -1,6 +1,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import type { Pair } from '../harness/s3-door.ts'
 import { until } from '../harness/until.ts'
 import type { Ledger } from './ledger.ts'
+import { Door } from './objects/requests.ts'
 import type { Instance } from './server-instances.ts'
 
 /** A setting or a token is `null` where its request had no response. */
@@ -18,6 +20,8 @@ interface Tenant {
   trashDaysIfChanged: number | null
   /** Acknowledged items, with the SHA-256 of their bytes. */
   readonly items: Map<string, string>
+  /** Acknowledged objects, with the SHA-256 of their bytes. */
+  readonly objects: Map<string, string>
   /** The paths of the bytes of all acknowledged items. */
   readonly paths: string[]
 }
@@ -37,7 +41,8 @@ export interface Tenants {
 
 const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
-export function createTenants({ random, fault }: Ledger, manager: string): Tenants {
+/** `manager` is the authorization of a service token that manages buckets, and `pair` the keys of one that may do everything. */
+export function createTenants({ random, fault }: Ledger, manager: string, pair: Pair): Tenants {
   const tenants: Tenant[] = []
 
   const send = (
@@ -78,7 +83,7 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
       tenant = {
         ...{ name, key: randomUUID(), maxItems: 5 + random(20), authorization: null, state: 'absent' },
         isBeingCreated: false,
-        ...{ trashDays: 0, trashDaysIfChanged: null, items: new Map(), paths: [] },
+        ...{ trashDays: 0, trashDaysIfChanged: null, items: new Map(), objects: new Map(), paths: [] },
       }
       tenants.push(tenant)
     }
@@ -139,6 +144,28 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
       requireEnding(tenant, 'an upload was refused')
   }
 
+  async function putObject(instance: Instance): Promise<void> {
+    const tenant = any(isPresent)
+    if (tenant === null) return create(instance)
+    const [key, body] = [`key-${randomUUID()}`, randomBytes(random(2) ? 1 + random(1_000) : 70_000)]
+    const { status } = await new Door(pair, tenant.name).send(instance, 'PUT', key, { body })
+    if (status === 200) tenant.objects.set(key, sha256Of(body))
+    else if (status === 404) requireEnding(tenant, 'an object was refused')
+  }
+
+  /** By the S3 protocol, only an empty bucket is deleted. */
+  async function removeEmpty(instance: Instance): Promise<void> {
+    const tenant = any(isPresent)
+    if (tenant === null || tenants.filter(isPresent).length < 3) return
+    const stored = () => tenant.items.size + tenant.objects.size
+    const mayBeEmpty = stored() === 0
+    if (mayBeEmpty) tenant.state = 'unknown-deletion'
+    const { status, code } = await new Door(pair, tenant.name).send(instance, 'DELETE', null)
+    if (status === 204 && stored() > 0) fault('lost', `${tenant.name} has items, and was deleted as empty`)
+    if (status === 204 || status === 404) tenant.state = 'deleted'
+    else if (code === 'BucketNotEmpty' && mayBeEmpty) tenant.state = 'present'
+  }
+
   /** Another client may have deleted it. */
   function requireEnding(tenant: Tenant, what: string): void {
     if (tenant.state === 'present') fault('lost', `${what} in ${tenant.name}, which was not deleted`)
@@ -147,7 +174,7 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
   async function page(instance: Instance): Promise<void> {
     const tenant = any(isPresent)
     if (tenant === null) return
-    const acknowledged = tenant.items.size
+    const acknowledged = tenant.items.size + tenant.objects.size
     const response = await send(instance, 'GET', '/api/media', tenant.authorization)
     const listed = Object(await response.json())
     if (response.status === 200) {
@@ -198,7 +225,7 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
   }
 
   async function checkPresent(instance: Instance, tenant: Tenant): Promise<void> {
-    const { name, items, trashDays, trashDaysIfChanged } = tenant
+    const { name, items, objects, trashDays, trashDaysIfChanged } = tenant
     const response = await send(instance, 'GET', `/api/buckets/${name}`, manager)
     const bucket = Object(await response.json())
     if (response.status !== 200) return fault('lost', `${name} has status ${response.status}`)
@@ -207,11 +234,13 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
       fault('lost', `${name} has ${bucket.trash_days} days of trash, not ${trashDays}`)
     tenant.trashDays = bucket.trash_days
     tenant.trashDaysIfChanged = null
-    if (bucket.items < items.size || bucket.items > tenant.maxItems)
-      fault(
-        'lost',
-        `${name} has ${bucket.items} items; ${items.size} were acknowledged, of ${tenant.maxItems}`,
-      )
+    const stored = items.size + objects.size
+    if (bucket.items < stored || bucket.items > tenant.maxItems)
+      fault('lost', `${name} has ${bucket.items} items; ${stored} were acknowledged, of ${tenant.maxItems}`)
+    for (const [key, sha256] of objects) {
+      const { bytes, status } = await new Door(pair, name).send(instance, 'GET', key)
+      if (sha256Of(bytes) !== sha256) fault('lost', `${key} of ${name} has status ${status}`)
+    }
     for (const [id, sha256] of items) {
       const shown = await send(instance, 'GET', `/api/media/${id}`, tenant.authorization)
       const item = Object(await shown.json())
@@ -223,7 +252,7 @@ export function createTenants({ random, fault }: Ledger, manager: string): Tenan
     }
   }
 
-  const kinds = [create, set, upload, upload, upload, page, list, remove]
+  const kinds = [create, set, upload, upload, upload, putObject, page, list, remove, removeEmpty]
   return {
     async workUntilGone(instance, count) {
       const { process } = instance.server
