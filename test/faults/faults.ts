@@ -9,6 +9,7 @@ import {
   slowGateway,
   terminatedBackends,
 } from './cluster-faults.ts'
+import { failObjectsAtCalls, fullBlobDiskOfObjects, fullCatalogDiskOfObjects } from './fail-objects.ts'
 import { failingStatements } from './failing-database.ts'
 import { failingCalls, failingSyncs } from './failing-disk.ts'
 import type { Fault } from './fault.ts'
@@ -93,6 +94,9 @@ export const otherFaults: readonly FaultRow[] = [
   row('U2, R6', fullBlobDisk, 1, 5, canMount),
   row('U2, R6', fullCatalogDisk, 1, 5, canMount),
   row('U2, R6', failingCalls, 1, 5),
+  row('OK2, MU1, MU8, SP7', failObjectsAtCalls, 2, 100),
+  row('OK2, MU1, MU8, SP7', fullBlobDiskOfObjects, 1, 5, canMount),
+  row('OK2, MU1, MU8, SP7', fullCatalogDiskOfObjects, 1, 5, canMount),
   row('U2, R6', failingSyncs, 1, 5, canTrace),
   row('S10', failingStatements, 1, 50),
   row('L10, A9, R8', movedClock, 2, 5, () => fakeTime() !== null),

@@ -17,6 +17,7 @@ import { ObjectLedger } from './objects/object-ledger.ts'
 import { openSyncs, rclonePrefix, type Syncs } from './objects/rclone.ts'
 import { Door } from './objects/requests.ts'
 import { uploadClients } from './objects/upload-clients.ts'
+import { openOtherServer } from './other-server.ts'
 import { type Instance, type Instances, instanceOf, openInstances } from './server-instances.ts'
 
 /** Rounds on one data directory; then it is checked completely, and a new one is created. */
@@ -84,8 +85,8 @@ export async function workOn(
   await Promise.all(Array.from({ length: count }, client))
 }
 
-/** Each kind of request once or twice, one after the other. */
-export async function sendEach(scene: ObjectScene, instance: Instance): Promise<void> {
+/** Each kind of request once or twice, one after the other. Returns the statuses of the responses. */
+export async function sendEach(scene: ObjectScene, instance: Instance): Promise<readonly number[]> {
   const {
     put,
     create,
@@ -98,12 +99,14 @@ export async function sendEach(scene: ObjectScene, instance: Instance): Promise<
     removeUnkeyed,
   } = objectClients(scene)
   const { createUpload, putPart, copyPart, complete, abort } = uploadClients(scene)
+  const statuses: number[] = []
   for (const client of [
     ...[put, put, create, replaceIfEqual, copy, uploadUnkeyed],
     ...[createUpload, putPart, putPart, complete, createUpload, putPart, copyPart, complete, complete, abort],
     ...[removeUnkeyed, removeItem, remove, removeSeveral, put],
   ])
-    await client(instance)
+    statuses.push(await client(instance))
+  return statuses
 }
 
 /** fetch reports a lost connection as a TypeError. */
@@ -128,7 +131,9 @@ async function workBeforeKill({ random, tally }: Ledger, most = before): Promise
 async function onOneDirectory(rounds: number, onRound: () => void, hasTrash: boolean): Promise<Ledger> {
   await using instances = await openInstances()
   const ledger = createLedger()
-  let instance = await instances.start(objectSettings)
+  await using other = await openOtherServer(ledger.random, () => false)
+  const settings = ledger.random(3) === 0 ? { ...objectSettings, ...other.scanSettings } : objectSettings
+  let instance = await instances.start(settings)
   const { scene, pair } = await openScene(instance, ledger)
   if (hasTrash) await instance.server.command('bucket', 'set', objectBucket, '--trash-days', '2')
   await using syncs = await openSyncs(scene.record, pair, objectBucket)
@@ -138,6 +143,7 @@ async function onOneDirectory(rounds: number, onRound: () => void, hasTrash: boo
     const { server } = instance
     const exited = new Promise((resolve) => server.process.once('exit', resolve))
     let isDone = false
+    other.disturb()
     const current = [instance]
     const working = Promise.all([
       workOn(
@@ -151,7 +157,8 @@ async function onOneDirectory(rounds: number, onRound: () => void, hasTrash: boo
     await server.kill()
     isDone = true
     await working
-    instance = await instances.start(objectSettings)
+    other.calm()
+    instance = await instances.start(settings)
     await checkCleared(instances.directory, ['tmp'], ledger)
     await checkScene(scene, instance, syncs)
     ledger.tally.rounds += 1
@@ -159,7 +166,7 @@ async function onOneDirectory(rounds: number, onRound: () => void, hasTrash: boo
   }
   await instance.server.kill()
   const checkUsage = await watchUsage(instances.directory, ledger, { bucket: objectBucket, hasHeads: true })
-  instance = await instances.start(objectSettings)
+  instance = await instances.start(settings)
   await finish(scene, instances, instance, syncs)
   if (!hasTrash) await checkUsage()
   return ledger

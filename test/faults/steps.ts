@@ -111,6 +111,7 @@ export const steps = {
   },
   'upload in parts removed': { when: 'after', matches: commits('ended object upload'), by: 'object' },
   'any call': { when: 'before', matches: () => true, by: 'any' },
+  'any commit': { when: 'after', matches: ({ name }) => name === 'commit', by: 'any' },
 } as const satisfies Record<string, Step>
 
 export type StepName = keyof typeof steps
