@@ -41,7 +41,7 @@ interface KeyedUpload {
 
 const idOf = async (response: Response): Promise<string> => (await readItem(response)).id
 
-/** Uploads of bytes and from URLs with an `Idempotency-Key`, which are repeated when their connection was lost: then they are stored once. */
+/** Uploads of bytes and from URLs with an `Idempotency-Key`. Those whose response was lost are repeated, and are stored once. */
 export class KeyedUploads {
   readonly #ledger: Ledger
   readonly #other: OtherServer | null
@@ -80,16 +80,19 @@ export class KeyedUploads {
   async #sendFirst(instance: Instance, upload: KeyedUpload): Promise<number> {
     const send = () => upload.send(instance)
     try {
-      return await settleUpload(this.#ledger, upload.sending, send, async (response) => [
+      const status = await settleUpload(this.#ledger, upload.sending, send, async (response) => [
         await idOf(response),
       ])
+      // Some clients lose the response after it has arrived.
+      if (status === 201 && this.#ledger.random(4) === 0) this.#lost.push(upload)
+      return status
     } catch (error) {
       this.#lost.push(upload)
       throw error
     }
   }
 
-  /** Repeats one whose connection was lost; sends another one if there is none. */
+  /** Repeats one whose response was lost; sends another one if there is none. */
   async repeat(instance: Instance, length: number): Promise<number> {
     const { random } = this.#ledger
     const [upload] = this.#lost.splice(random(this.#lost.length), 1)
@@ -106,7 +109,7 @@ export class KeyedUploads {
   }
 
   async #repeat(instance: Instance, { sending, url, send }: KeyedUpload): Promise<number> {
-    // Those that a check has found have their id, those that it has not found were not stored.
+    // Those that a response or a check has named have their id; those that a check has not found were not stored.
     const known = this.#ledger.idOf(sending)
     const wasRefused = sending.state === 'refused'
     const requests = url === null ? 0 : this.#other?.requests(url)
