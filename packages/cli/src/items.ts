@@ -18,7 +18,8 @@ export const edit = clientCommand({
   help: `Usage: mediabucket edit ID|URL|PATH [--filename NAME] [--alt-text TEXT] [--caption TEXT] [--label KEY=VALUE …] [--unlabel KEY …] [--focus X,Y]
 
 Changes the given texts and labels of the item and no others. An empty text removes the text. A path such as album/a.jpg is that
-of the newest item that has it; ./a.jpg is one without a folder. A file that was uploaded singly has no path.
+of the item with this key, otherwise of the newest that has it; ./a.jpg is one without a folder. A file that was uploaded singly has
+no path.
 
 Options:
   --filename NAME  The name, under which browsers save the file. Its type and its URL stay as they are.
@@ -207,8 +208,9 @@ async function deleteTargets(
 export const link = clientCommand({
   help: `Usage: mediabucket link ID|URL|PATH … [--expires DURATION] [--variant NAME] [--download] [--names]
 
-Prints a signed URL for each item; a path such as album/a.jpg is that of the newest item that has it. The URL needs no token until it expires, also in a private bucket. Everyone who has the URL can
-use it; it works only unchanged. Items that do not exist are reported, and the exit code is ${exitCodes.notFound}.
+Prints a signed URL for each item; a path such as album/a.jpg is that of the item with this key, otherwise of the newest that
+has it. The URL needs no token until it expires, also in a private bucket. Everyone who has the URL can use it; it works only
+unchanged. Items that do not exist are reported, and the exit code is ${exitCodes.notFound}.
 
 Options:
   --expires DURATION  How long the links are valid: 30m, 12h, 7d. Default: 1h. The service limits it (MEDIABUCKET_MAX_LINK_LIFETIME).
