@@ -48,6 +48,18 @@ describe('V20 the format of a size', () => {
     expect([headers.get('vary'), headers.get('etag')]).toEqual([null, other.response.headers.get('etag')])
   })
 
+  test('V18 sizes whose pictures are equal have headers of their own, also from memory', async () => {
+    const item = await store(await quarters(240, 160).png().toBuffer(), 'image/png')
+    const headersOf = async (name: string) => {
+      const { headers } = (await get(item.id, name)).response
+      return [headers.get('mediabucket-variant'), headers.get('vary')]
+    }
+    for (let round = 0; round < 3; round += 1) {
+      expect(await headersOf('old')).toEqual(['old', null])
+      expect(await headersOf('plain')).toEqual(['plain', 'Accept'])
+    }
+  })
+
   test('a size without one is negotiated, also with a quality, which makes it smaller', async () => {
     const noisy = await sharp({
       create: {

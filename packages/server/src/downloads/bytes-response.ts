@@ -38,10 +38,17 @@ export interface PreparedHead {
   readonly head: string[]
   readonly extension: string | null
   readonly item: DownloadedItem
+  /** Sizes whose pictures are equal share their bytes, but neither the name nor `Vary`. */
+  readonly variant: Variant | null
 }
 
-/** Returns the headers of these bytes in memory, which `build` creates once for each filename. */
-export type HeadOf = (bytes: Uint8Array, filename: string | null, build: () => PreparedHead) => PreparedHead
+/** Returns the headers of these bytes in memory, which `build` creates unless those in memory have this filename and this size. */
+export type HeadOf = (
+  bytes: Uint8Array,
+  filename: string | null,
+  variant: Variant | null,
+  build: () => PreparedHead,
+) => PreparedHead
 
 /** What the responses to plain requests share with others. */
 interface SharedParts {
@@ -198,7 +205,7 @@ export class BytesResponder {
         this.#usage.countBytes(item.bucketId, item.size)
         return { ...handedOver, write: null }
       }
-      return this.#fullResponse(blob, item, { id, isHead }, describeIt, access === null && link === null)
+      return this.#fullResponse(blob, target, { id, isHead }, describeIt, link === null)
     }
 
     const representation = this.#describe(item, variant, isDownload, access)
@@ -241,20 +248,20 @@ export class BytesResponder {
 
   async #fullResponse(
     blob: OpenVariant,
-    item: Item,
+    { item, variant, access }: Target,
     request: Pick<BytesRequest, 'id' | 'isHead'>,
     describeIt: () => Representation,
-    isPublic: boolean,
+    isPlain: boolean,
   ): Promise<BytesResponse> {
     const { id, bucketId, size, extension, filename } = item
     const build = () => {
       const { common, content } = describeIt()
       const head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
-      return { head, extension, item: { id, bucketId, size, filename } }
+      return { head, extension, variant, item: { id, bucketId, size, filename } }
     }
     const { head } =
-      isPublic && blob.content.type === 'bytes'
-        ? this.#shared.headOf(blob.content.bytes, filename, build)
+      isPlain && access === null && blob.content.type === 'bytes'
+        ? this.#shared.headOf(blob.content.bytes, filename, variant, build)
         : build()
     return { status: 200, head, write: await this.#bodyOf(blob, item, request, 0, blob.size - 1) }
   }

@@ -236,7 +236,8 @@ export function createCachedResponses(parts: {
       if (blob === null) return null
       const bytes = blob.content.type === 'bytes' ? blob.content.bytes : null
       const prepared = bytes && heads.get(bytes)
-      if (bytes && prepared && (dot < 0 || name.slice(dot + 1) === prepared.extension))
+      const hasExtension = dot < 0 || name.slice(dot + 1) === prepared?.extension
+      if (bytes && prepared && hasExtension && isSameSize(prepared.variant, variant))
         return { id, item: prepared.item, variant, head: prepared.head, bytes, blob }
       void blob.close()
       return null
@@ -244,12 +245,17 @@ export function createCachedResponses(parts: {
     servability,
     countRequest: cachedBytes.countRequest,
     remove: cachedBytes.remove,
-    headOf(bytes, filename, build) {
+    headOf(bytes, filename, variant, build) {
       const prepared = heads.get(bytes)
-      if (prepared && prepared.item.filename === filename) return prepared
+      if (prepared && prepared.item.filename === filename && isSameSize(prepared.variant, variant))
+        return prepared
       const built = build()
       heads.set(bytes, built)
       return built
     },
   }
 }
+
+/** Whether responses with these variants, whose bytes are equal, have the same headers. */
+const isSameSize = (one: Variant | null, other: Variant | null): boolean =>
+  one?.name === other?.name && one?.isNegotiated === other?.isNegotiated
