@@ -3,12 +3,14 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { smallDisk } from '../harness/small-disk.ts'
-import { checkLeftovers } from './check-leftovers.ts'
+import { checkAuditLog, checkLeftovers } from './check-leftovers.ts'
+import { createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { checkScene, objectSettings, openScene, sendEach, workOn } from './kill-objects.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type ObjectScene, objectClients } from './objects/object-clients.ts'
 import { uploadClients } from './objects/upload-clients.ts'
+import { openOtherServer } from './other-server.ts'
 import { withFailpoints } from './preload.ts'
 import { type Instance, openInstances } from './server-instances.ts'
 import { must } from './stage.ts'
@@ -18,6 +20,9 @@ import { type Failpoint, readReached } from './steps.ts'
 // clients compares (see objects/object-ledger.ts).
 
 const full = 507
+
+/** Concurrent uploads without the S3 protocol. */
+const uploadsAtOnce = 3
 
 /** What fails; each round takes the next call. Nothing is stored after an error of a commit, unless the error follows it. */
 const failures: readonly Pick<Failpoint, 'step' | 'action'>[] = [
@@ -34,9 +39,11 @@ const usualCalls = { 'any call': 60, 'any commit': 15 }
  * round sends requests at the same time, which share commits.
  */
 export const failObjectsAtCalls: Fault = {
-  title: 'EIO and ENOSPC of each call that changes files or commits, during requests of S3',
+  title: 'EIO and ENOSPC of each call that changes files or commits, during requests of S3 and uploads',
   async run(rounds, onRound) {
     const ledger = createLedger()
+    await using other = await openOtherServer(ledger.random)
+    const clients = createClients(ledger, undefined, other)
     await using instances = await openInstances()
     let instance = await instances.start(objectSettings)
     const { scene } = await openScene(instance, ledger)
@@ -51,12 +58,16 @@ export const failObjectsAtCalls: Fault = {
       const at = isShared || rounds < usualCalls['any call'] ? 1 + ledger.random(most) : nth
       await instance.server.stop()
       instance = await instances.start({
-        ...objectSettings,
+        ...{ ...objectSettings, ...other.settings },
         ...withFailpoints({ step, nth: at, from: armed, action }),
       })
       writeFileSync(armed, '')
       const isReached = () => readReached(instances.directory).length > 0
-      if (isShared) await workOn(scene, () => [instance], isReached)
+      if (isShared)
+        await Promise.all([
+          workOn(scene, () => [instance], isReached),
+          clients.workUntil(isReached, instance, uploadsAtOnce),
+        ])
       else {
         const statuses = await sendEach(scene, instance)
         checkStatuses(statuses, isReached() ? action === 'ENOSPC' : null)
@@ -66,14 +77,18 @@ export const failObjectsAtCalls: Fault = {
       rmSync(armed)
       must('the service survives a call that fails', instance.server.process.exitCode === null)
       await checkScene(scene, instance, null)
+      await ledger.check(instance, 'new')
       checkStatuses(await sendEach(scene, instance), null)
+      await clients.resumeAll(instance)
       ledger.tally.rounds += 1
       onRound()
     }
     await instance.server.kill()
     instance = await instances.start(objectSettings)
     await checkScene(scene, instance, null)
+    await ledger.check(instance)
     await instance.server.stop()
+    await checkAuditLog(instances.directory, ledger)
     await checkLeftovers(instances.directory, ledger)
     return verdictOf(ledger)
   },
