@@ -59,7 +59,14 @@ const upload = (authorization: string, body: string, headers: Readonly<Record<st
 const newBucket = {
   ...{ items: 0, bytes: 0, reserved_items: 0, reserved_bytes: 0, trash_items: 0, trash_bytes: 0 },
   ...{ max_items: null, max_bytes: null, max_file_size: null, types: null, trash_days: 0, item_days: null },
-  ...{ private: false, signed_pages: false, public_keys: false, remove_metadata: false, keep_taken_at: true },
+  ...{
+    private: false,
+    signed_pages: false,
+    public_keys: false,
+    url_uploads: true,
+    remove_metadata: false,
+    keep_taken_at: true,
+  },
   ...{ variants: null, public_variants: null, crop: null },
   created_at: expect.any(String),
 }
@@ -76,6 +83,7 @@ test('BK1, BK4 a bucket with a quota, its first token and the first upload take 
       private: true,
       signed_pages: true,
       public_keys: true,
+      url_uploads: false,
       ...{ variants: ['card=100:cover'], public_variants: ['thumb', 'card'], crop: 'attention' },
     },
     ...{ remove_metadata: true, keep_taken_at: true },
@@ -87,7 +95,7 @@ test('BK1, BK4 a bucket with a quota, its first token and the first upload take 
   const { token, ...bucket } = Object(await response.json())
   expect(bucket).toEqual({
     ...{ ...newBucket, name, max_items: 5, max_bytes: 100, trash_days: 7, item_days: 30 },
-    ...{ private: true, signed_pages: true, public_keys: true, remove_metadata: true },
+    ...{ private: true, signed_pages: true, public_keys: true, url_uploads: false, remove_metadata: true },
     ...{ variants: ['card=100:cover'], public_variants: ['thumb', 'card'], crop: 'attention' },
   })
   expect(token).toMatchObject({ bucket: name, name: 'app', scopes: ['media:read', 'media:write'] })

@@ -89,7 +89,10 @@ test.each([
   [
     'unknown members',
     '{"ids":["x"],"all":true,"__proto__":1}',
-    ['all', '__proto__'].map((name) => [name, 'The object has no such member; its members are ids, replaced_by.']),
+    ['all', '__proto__'].map((name) => [
+      name,
+      'The object has no such member; its members are ids, replaced_by.',
+    ]),
   ],
   ['an array', '["x"]', []],
   ['null', 'null', []],

@@ -10,6 +10,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { listen } from '../client/foreign-service.ts'
 import { bucketWith } from '../harness/bucket.ts'
 import { eicar, hasClamav, startClamav, startClamd } from '../harness/clamd.ts'
+import { currentEngine } from '../harness/database.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { countStored } from '../harness/resources.ts'
@@ -185,7 +186,9 @@ test('SC1 nothing of a file is visible before its scan has ended, and an acknowl
       ...init,
       headers: { authorization: `Bearer ${server.token}`, ...init.headers },
     })
-  expect(await countStored({ ...again, request })).toEqual({ total: 2, blobs: 2, temporary: 0 })
+  // In a store, what the kill left is removed when its intent has passed.
+  const left = currentEngine().endsWith('disk') ? 0 : 1
+  expect(await countStored({ ...again, request })).toEqual({ total: 2, blobs: 2 + left, temporary: 0 })
   for (const { id } of items) expect((await request(`/media/${id}`)).status).toBe(200)
 })
 
@@ -229,7 +232,8 @@ test('SC4 an upload is stored if the scanner responds again in time', async () =
 test('SC4 with MEDIABUCKET_SCAN_FAILURE=accept, files that cannot be scanned are stored, and refused ones are not', async () => {
   const clamd = await startClamd({ maxSize: 100_000 })
   onTestFinished(() => clamd.close())
-  const accept = { MEDIABUCKET_SCAN_TIMEOUT: '1s', MEDIABUCKET_SCAN_FAILURE: 'accept' }
+  // Long enough for a verdict on a busy machine.
+  const accept = { MEDIABUCKET_SCAN_TIMEOUT: '10s', MEDIABUCKET_SCAN_FAILURE: 'accept' }
   const { server } = await start(clamd.setting, accept)
   await expectProblem(await post(server, eicar), 422, 'file-refused')
   expect((await post(server, 'x'.repeat(150_000))).status).toBe(201)

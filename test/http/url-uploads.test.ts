@@ -160,6 +160,47 @@ test('FU3 private addresses get a 422, and uploads from a URL are off by default
   expect(redirecting.requests).toEqual([])
 })
 
+test('FU1, BK7 a bucket without uploads from URLs refuses them at once, and the metrics count the others by outcome', async () => {
+  await using own = await startServer({ ...allowed, MEDIABUCKET_WORKERS: '2' })
+  const other = await source((response, path) =>
+    path === '/gone' ? response.writeHead(404).end() : response.end('text'),
+  )
+  const counts = async () => {
+    const text = await (await fetch(`${own.url}/metrics`)).text()
+    const lines = text.matchAll(/^mediabucket_url_uploads_total\{outcome="([\w-]+)"\} (\d+)$/gm)
+    return Object.fromEntries([...lines].map(([, outcome, count]) => [outcome, Number(count)]))
+  }
+  const none = {
+    ...{ stored: 0, refused: 0, ended: 0, failed: 0 },
+    ...{ 'source-refused': 0, 'source-failed': 0, 'source-timeout': 0 },
+  }
+  expect(await counts()).toEqual(none)
+  expect((await sendTo(own, { url: other.url })).status).toBe(201)
+  const bucket = async () => Object(await (await own.request('/api/bucket')).json())
+  expect((await bucket()).url_uploads).toBe(true)
+
+  await own.command('bucket', 'set', 'default', '--url-uploads', 'off')
+  expect((await bucket()).url_uploads).toBe(false)
+  const asked = other.requests.length
+  await expectProblem(await sendTo(own, { url: other.url }), 403, 'url-uploads-off')
+  expect(other.requests).toHaveLength(asked)
+  expect((await own.request('/api/media', { method: 'POST', body: 'bytes' })).status).toBe(201)
+  const manager = await makeToken(own, '--service', '--scope', 'buckets:manage')
+  const patched = await own.request('/api/buckets/default', {
+    method: 'PATCH',
+    headers: { authorization: manager.authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({ url_uploads: true }),
+  })
+  expect(Object(await patched.json()).url_uploads).toBe(true)
+
+  await expectProblem(await sendTo(own, { url: `${other.url}/gone` }), 424, 'source-failed')
+  await expectProblem(await sendTo(own, { url: 'http://10.0.0.1/' }), 422, 'source-refused')
+  await expectProblem(await sendTo(own, { url: other.url, sha256: '0'.repeat(64) }), 422, 'digest-mismatch')
+  await expect
+    .poll(counts)
+    .toEqual({ ...none, stored: 1, 'source-failed': 1, 'source-refused': 1, refused: 1 })
+})
+
 test('FU5 what the other server responds is in the problem, without its body', async () => {
   const other = await source((response) =>
     response.writeHead(404, { 'content-type': 'text/html' }).end('a secret'),

@@ -26,6 +26,7 @@ export interface SettingFields {
   readonly signed_pages: boolean
   readonly metadata: MetadataChoice
   readonly public_keys: boolean
+  readonly url_uploads: boolean
   /** What cut sizes keep of pictures without a focus; empty for the setting of the service. */
   readonly crop: CropChoice
   /** Own sizes of pictures, such as `card=640x360:cover`, with spaces between them; empty for those of the service. */
@@ -48,6 +49,7 @@ export const noSettings: SettingFields = {
   signed_pages: false,
   metadata: 'keep',
   public_keys: false,
+  url_uploads: true,
   ...{ crop: '', variants: '', public_variants: '' },
 }
 
@@ -72,6 +74,7 @@ export function fieldsOf(settings: ManagedBucket): SettingFields {
     signed_pages: settings.signed_pages ?? false,
     metadata: remove_metadata ? (keep_taken_at ? 'taken' : 'remove') : 'keep',
     public_keys: settings.public_keys ?? false,
+    url_uploads: settings.url_uploads ?? true,
     crop: cropChoices.find((choice) => choice === settings.crop) ?? '',
     variants: normalSizes((settings.variants ?? []).join(' ')),
     public_variants: (settings.public_variants ?? []).join(' '),
@@ -114,6 +117,7 @@ export function changesOf(before: SettingFields, after: SettingFields): BucketSe
       ...(removes && { keep_taken_at: after.metadata === 'taken' }),
     }),
     ...(after.public_keys !== before.public_keys && { public_keys: after.public_keys }),
+    ...(after.url_uploads !== before.url_uploads && { url_uploads: after.url_uploads }),
     ...(after.crop !== before.crop && { crop: after.crop === '' ? null : after.crop }),
     ...(normalSizes(after.variants) !== normalSizes(before.variants) && {
       variants: after.variants === '' ? null : readNames(after.variants),
@@ -133,7 +137,7 @@ export function conflictsOf(
   const fields: readonly (keyof SettingFields)[] = [
     ...(['max_items', 'max_bytes', 'unit', 'max_file_size', 'file_unit', 'types'] as const),
     ...(['trash_days', 'item_days'] as const),
-    ...(['private', 'signed_pages', 'metadata', 'public_keys'] as const),
+    ...(['private', 'signed_pages', 'metadata', 'public_keys', 'url_uploads'] as const),
     ...(['crop', 'variants', 'public_variants'] as const),
   ]
   return fields.filter(

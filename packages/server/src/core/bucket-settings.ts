@@ -19,6 +19,8 @@ export interface BucketSettings extends Quota {
   readonly signedPages: boolean
   /** Whether everybody may read objects that are public-read, by their keys. */
   readonly publicKeys: boolean
+  /** Whether it stores files that the service requests from other servers, where the service does. */
+  readonly urlUploads: boolean
   /** The entries of its own list of sizes (core/variant-sizes.ts); null for that of the service. */
   readonly variants: readonly string[] | null
   /** The names of the sizes that everybody may read although the bucket is private; null for none. */
@@ -44,7 +46,7 @@ export const settingsTag = (bucketId: number, settings: BucketSettings): string 
       bucketId,
       ...[settings.maxItems, settings.maxBytes, settings.trashDays, settings.isPrivate],
       ...[settings.signedPages, settings.removesMetadata, settings.itemDays],
-      ...[settings.maxFileSize, settings.types, settings.publicKeys],
+      ...[settings.maxFileSize, settings.types, settings.publicKeys, settings.urlUploads],
       ...[settings.variants, settings.publicVariants, settings.crop],
     ]),
     'base64url',
@@ -156,6 +158,7 @@ export const bucketOptions = {
   private: option('on or off', parseSwitch, (isPrivate) => ({ isPrivate })),
   'signed-pages': option('on or off', parseSwitch, (signedPages) => ({ signedPages })),
   'public-keys': option('on or off', parseSwitch, (publicKeys) => ({ publicKeys })),
+  'url-uploads': option('on or off', parseSwitch, (urlUploads) => ({ urlUploads })),
   variants: option(`${sizesRule}; separated by spaces or commas; or none`, parseSizes, (variants) => ({
     variants,
   })),

@@ -8,6 +8,18 @@ import { PrelabelledHistogram, type Series } from './prelabelled-histogram.ts'
 import { addProcessMetrics } from './process-metrics.ts'
 import { ScanMetrics } from './scan-metrics.ts'
 
+/** How an upload from a URL ends: `ended` if the client closed its connection, or the service stopped. */
+export const urlUploadOutcomes = [
+  'stored',
+  'source-refused',
+  'source-failed',
+  'source-timeout',
+  'refused',
+  'ended',
+  'failed',
+] as const
+export type UrlUploadOutcome = (typeof urlUploadOutcomes)[number]
+
 /**
  * The metrics of `/metrics` (docs/interface.md O2); one set for each process, without the global registry. With several workers,
  * their metrics are added, except where an aggregator is named. The methods `watch…` add metrics that each scrape reads.
@@ -95,6 +107,12 @@ export class Metrics {
     'mediabucket_webhook_deliveries_total',
     'Attempts to deliver changes to webhooks, by outcome; without tests and repetitions that people have asked for.',
     { outcome: ['delivered', 'failed'] },
+  )
+  readonly urlUploads = labelledCounter(
+    this.registry,
+    'mediabucket_url_uploads_total',
+    'Uploads from a URL, by outcome; without repetitions of stored ones.',
+    { outcome: urlUploadOutcomes },
   )
   readonly scans: ScanMetrics
   readonly storage: StorageMetrics

@@ -288,7 +288,8 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'url-uploads-off': {
     status: 403,
     title: 'Uploads from a URL are off',
-    cause: 'The service requests no files from other servers unless `MEDIABUCKET_URL_UPLOADS` allows it.',
+    cause:
+      'The service requests no files from other servers unless `MEDIABUCKET_URL_UPLOADS` allows it, or the bucket stores none (`url_uploads`).',
     cure: 'Download the file and upload its bytes, or ask the operator.',
   },
   'url-uploads-too-many': {

@@ -165,6 +165,7 @@ export function createOperations(
           config.urlUploads && new AddressGuard({ ...config.urlUploads, resolveName: createNameResolver() }),
         maxFileSize: config.maxFileSize,
         peers,
+        onOutcome: (outcome) => metrics.urlUploads.inc({ outcome }),
       }),
     },
     objects: objectOperations({ catalog, storeFile: storing.storeFile, openBytes, deleteLater, now }),

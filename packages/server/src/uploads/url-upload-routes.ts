@@ -45,7 +45,7 @@ async function storeFromUrl(
 ): Promise<Reply | null> {
   const { request, response } = exchange
   const { caller, body } = await http.readAuthorizedJson(exchange, 'media:write', members)
-  urlUploads.requireOn()
+  urlUploads.requireOn(caller)
   http.metrics.countActiveUpload(response)
   const upload = readUpload(body, caller, exchange)
   const ended = endOf(response, http.closing)

@@ -5,6 +5,7 @@ import type { PeerCounts } from '../core/peer-counts.ts'
 import { maxFileSizeOf, requireFileSize } from '../core/quotas.ts'
 import type { Actor } from '../core/token-rules.ts'
 import type { AddressGuard } from '../http/address-guard.ts'
+import { type UrlUploadOutcome, urlUploadOutcomes } from '../http/metrics.ts'
 import type { Grant } from '../storage/catalog/records.ts'
 import type { Stored, StoreOperations } from './commit.ts'
 import type { UploadBucket } from './new-items.ts'
@@ -51,9 +52,10 @@ interface UrlUploadParts {
   /** Bytes. */
   readonly maxFileSize: number
   readonly peers: PeerCounts | null
+  readonly onOutcome: (outcome: UrlUploadOutcome) => void
 }
 
-type UrlCaller = UploadBucket & Pick<Grant, 'tokenId'> & { readonly actor: Actor }
+type UrlCaller = UploadBucket & Pick<Grant, 'tokenId' | 'urlUploads'> & { readonly actor: Actor }
 
 /** Uploads of files that the service requests from other servers (docs/interface.md FU1). */
 export class UrlUploads {
@@ -68,12 +70,14 @@ export class UrlUploads {
   }
 
   /** Throws Fault `url-uploads-off`. */
-  requireOn(): void {
+  requireOn({ urlUploads }: Pick<Grant, 'urlUploads'>): void {
     if (this.#parts.guard === null)
       throw new Fault(
         'url-uploads-off',
         'This service does not request files from other servers (MEDIABUCKET_URL_UPLOADS).',
       )
+    if (!urlUploads)
+      throw new Fault('url-uploads-off', 'This bucket stores no files from other servers (url_uploads).')
   }
 
   /**
@@ -87,11 +91,19 @@ export class UrlUploads {
     // The file may have changed since, or be gone: the request decides what is a repetition, not its bytes.
     const first = key && (await findRepeated(caller, { key, fingerprint }))
     if (first) return { items: first, repeated: true }
-    const release = this.#enter(caller.tokenId)
+    let outcome: UrlUploadOutcome = 'failed'
+    let release: (() => void) | null = null
     try {
-      return await this.#fetch(caller, upload, { ...watching, fingerprint })
+      release = this.#enter(caller.tokenId)
+      const stored = await this.#fetch(caller, upload, { ...watching, fingerprint })
+      outcome = 'stored'
+      return stored
+    } catch (error) {
+      outcome = outcomeOf(error)
+      throw error
     } finally {
-      release()
+      release?.()
+      this.#parts.onOutcome(outcome)
     }
   }
 
@@ -101,7 +113,7 @@ export class UrlUploads {
     { signal, onProgress, fingerprint }: Watching & { readonly fingerprint: Uint8Array },
   ): Promise<Stored> {
     const { guard, storeItems, maxFileSize } = this.#parts
-    this.requireOn()
+    this.requireOn(caller)
     if (guard === null) throw new TypeError('uploads from a URL are off')
     const source = await openUrl(guard, url, signal)
     try {
@@ -149,6 +161,16 @@ export class UrlUploads {
     if (count > 0) this.#running.set(tokenId, count)
     else this.#running.delete(tokenId)
   }
+}
+
+/** The faults that are outcomes of their own. */
+const ownOutcomes: readonly string[] = ['source-refused', 'source-failed', 'source-timeout']
+
+function outcomeOf(error: unknown): UrlUploadOutcome {
+  if (!(error instanceof Fault)) return 'failed'
+  const { code } = error
+  if (code === 'upload-incomplete' || code === 'shutting-down') return 'ended'
+  return urlUploadOutcomes.find((outcome) => outcome === code && ownOutcomes.includes(code)) ?? 'refused'
 }
 
 /** Refuses a file by its declared length, before a byte of it is read. */

@@ -21,6 +21,7 @@ const grant: Grant = {
   isPrivate: false,
   signsPages: false,
   publicKeys: false,
+  urlUploads: true,
   pictures: null,
   nextExpiry: null,
   itemDays: null,

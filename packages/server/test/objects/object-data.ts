@@ -124,7 +124,7 @@ export async function openObjects(openEngines: OpenEngines) {
       total: 0,
     },
     ...{ isPrivate: false, nextExpiry: null, itemDays: null, limits: null, fileLimits: null },
-    ...{ signsPages: false, removesMetadata: false, publicKeys: false, pictures: null },
+    ...{ signsPages: false, removesMetadata: false, publicKeys: false, urlUploads: true, pictures: null },
   }
   return {
     ...{ catalog, caller, bucketId },

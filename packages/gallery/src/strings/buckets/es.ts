@@ -70,6 +70,7 @@ export const buckets: typeof english = {
   private: 'Privado: los archivos necesitan un token del bucket o un enlace que caduca',
   signedPages: 'Las listas de un bucket privado tienen enlaces que caducan',
   publicKeys: 'Claves públicas: todos leen los objetos que los programas S3 guardan como «public-read»',
+  urlUploads: 'Guardar archivos desde URL, donde el servicio lo permita',
   publicKeysWarning: 'Quien conoce la clave de un objeto así lo lee sin token, también en un bucket privado.',
   pictures: {
     sizes: 'Tamaños de las imágenes reducidas',

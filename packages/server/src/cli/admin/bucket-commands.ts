@@ -108,6 +108,13 @@ const options: readonly BucketOption[] = [
     describe: (publicKeys) => (publicKeys ? 'public keys' : 'no public keys'),
   }),
   option({
+    name: 'url-uploads',
+    value: 'on|off',
+    help: 'Whether the bucket stores files that the service requests from other servers, where the service does.',
+    ofSettings: ({ urlUploads }) => urlUploads,
+    describe: (urlUploads) => (urlUploads ? 'uploads from URLs' : 'no uploads from URLs'),
+  }),
+  option({
     name: 'variants',
     value: 'SIZES|none',
     help: 'The sizes of smaller pictures, such as "card=640x360:cover link=1200x630:cover:jpeg:q80", or none for those of the service.',

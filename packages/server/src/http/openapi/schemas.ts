@@ -365,6 +365,10 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   public_keys: Type.Boolean({
     description: 'Whether everybody may read objects of the S3 protocol that are public-read, by their keys.',
   }),
+  url_uploads: Type.Boolean({
+    description:
+      'Whether the bucket stores files that the service requests from other servers, where the service does.',
+  }),
   variants: nullable(
     Type.Array(Type.String(), {
       ...{ minItems: 1, maxItems: maxSizes },

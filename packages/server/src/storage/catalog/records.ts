@@ -51,6 +51,8 @@ export interface Grant {
   readonly signsPages: boolean
   /** Whether everybody may read objects that are public-read, by their keys. */
   readonly publicKeys: boolean
+  /** Whether the bucket stores files that the service requests from other servers. */
+  readonly urlUploads: boolean
   /** The options of the bucket about pictures. */
   readonly pictures: StoredPictures
   readonly removesMetadata: MetadataRemoval

@@ -30,6 +30,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         isPrivate: false,
         signsPages: false,
         publicKeys: false,
+        urlUploads: true,
         pictures: null,
       })
     })

@@ -122,8 +122,8 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
 export const serviceScopesOf = (stored: string): readonly ServiceScope[] =>
   stored.split(' ').filter(isServiceScope)
 
-/** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs; and 4 if it has public keys. */
-const privacyColumn = 'private + (private & signed_pages) + 4 * public_keys'
+/** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs; 4 if it has public keys, and 8 if it stores files from URLs. */
+const privacyColumn = 'private + (private & signed_pages) + 4 * public_keys + 8 * url_uploads'
 
 const ofToken = {
   ...{ tokenId: 'tokens.id', bucketId: 'buckets.id', scopes: 'scopes', expiresAt: 'expires_at' },
@@ -164,7 +164,8 @@ export function readGrant(row: Row): Grant {
     total: integer(row, at.total) - integer(row, at.expired),
     isPrivate: (privacy & 3) > 0,
     signsPages: (privacy & 3) === 2,
-    publicKeys: privacy >= 4,
+    publicKeys: (privacy & 4) > 0,
+    urlUploads: (privacy & 8) > 0,
     pictures: textOrNull(row, at.pictures),
     removesMetadata: readRemoval(row, at.removal),
     fileLimits:
