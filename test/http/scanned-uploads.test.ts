@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type AddressInfo, createServer } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import {
   CompleteMultipartUploadCommand,
@@ -216,6 +217,30 @@ test('SC4 while the scanner does not respond, uploads wait for MEDIABUCKET_SCAN_
   await until('readiness', async () => (await server.request('/readyz?writes')).ok)
   expect(server.log().filter(({ msg }) => msg.startsWith('the scanner does not scan files'))).toHaveLength(1)
 })
+
+test.each([
+  ['of clamd', (port: number) => `clamd:127.0.0.1:${port}`],
+  ['over HTTP', (port: number) => `http://127.0.0.1:${port}/scan`],
+])(
+  'SC4 a proxy of a scanner %s that does not run is no verdict, and resumable uploads stay',
+  async (_, settingOf) => {
+    const proxy = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => socket.resetAndDestroy())
+    })
+    await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done))
+    onTestFinished(() => new Promise<void>((done) => proxy.close(() => done())))
+    const { server } = await start(settingOf((proxy.address() as AddressInfo).port), {
+      MEDIABUCKET_SCAN_TIMEOUT: '3s',
+    })
+    const large = 'x'.repeat(5_000_000)
+    await expectProblem(await post(server, large), 503, 'scanner-unavailable')
+    const tus = tusOf(server)
+    const url = await tus.createWithLength(large.length)
+    await expectProblem(await tus.sendChunk(url, 0, large), 503, 'scanner-unavailable')
+    expect((await tus.send('HEAD', url, {})).status).toBe(200)
+  },
+)
 
 test('SC4 an upload is stored if the scanner responds again in time', async () => {
   const clamd = await startClamd()

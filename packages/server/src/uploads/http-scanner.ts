@@ -69,7 +69,9 @@ export class HttpScanner implements Scanner {
   }
 }
 
+/** A connection that was unused for a while may have been closed before the file. */
 const isCutOff = (request: ClientRequest, error: unknown): boolean =>
+  !request.reusedSocket &&
   (request.socket?.bytesWritten ?? 0) > 0 &&
   !request.writableFinished &&
   ['EPIPE', 'ECONNRESET'].includes(errorCode(error) ?? '')

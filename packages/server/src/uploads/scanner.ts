@@ -104,9 +104,12 @@ async function scanFile(
   throw new Fault('file-refused', `The scanner refuses the file${reason === '' ? '' : `: ${reason}`}.`)
 }
 
+/** Milliseconds in which a scanner that has cut off a file shows that it runs. */
+const checkTimeout = 2_000
+
 /**
  * Repeats a scan without a verdict until the signal is aborted. Throws the last error. A response that precedes the end of the file can be lost with the connection:
- * a scanner that has cut off a file twice does not take files of its size.
+ * a scanner that has cut off a file twice, and runs, does not take files of its size. A proxy in front of one that does not run cuts off every file.
  */
 async function scanUntil(
   { scanner, blobs }: ScanParts,
@@ -119,13 +122,22 @@ async function scanUntil(
     } catch (error) {
       if (signal.aborted) throw error
       cutOffs = error instanceof ScanCutOff ? cutOffs + 1 : 0
-      if (cutOffs === 2) return { outcome: 'too-large' }
+      if (cutOffs === 2) {
+        if (await runs(scanner, signal)) return { outcome: 'too-large' }
+        cutOffs = 0
+      }
       await pause(retryDelay, null, { signal }).catch(() => {
         throw error
       })
     }
   }
 }
+
+const runs = (scanner: Scanner, signal: AbortSignal): Promise<boolean> =>
+  scanner.check(AbortSignal.any([signal, AbortSignal.timeout(checkTimeout)])).then(
+    () => true,
+    () => false,
+  )
 
 async function scanOnce(
   scanner: Scanner,
