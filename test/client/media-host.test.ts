@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient } from '../../packages/client/src/index.ts'
 import { runClient } from '../cli/client-run.ts'
 import { runHere } from '../harness/commands.ts'
+import { quarters } from '../harness/pictures.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { upload } from '../harness/upload.ts'
@@ -88,6 +89,19 @@ describe('B11 with a media host, which receives no token, the client gets bytes'
       const { code, stdout } = await runClient({ url: base, token: server.token }, 'get', reference)
       expect([code, stdout]).toEqual([0, 'text'])
     }
+  })
+
+  test('V18, H5 a picture of a private bucket by its width', async () => {
+    await setPrivate('on')
+    const picture = await upload(server, Uint8Array.from(await quarters(900, 600).png().toBuffer()), {
+      name: 'a.png',
+      type: 'image/png',
+    })
+    for (const parameter of ['w=300', 'width=300', 'variant=thumb'])
+      for (const url of [`${picture.url}?${parameter}`, `${base}/media/${picture.id}?${parameter}`]) {
+        const { headers } = await client().get(url)
+        expect([url, headers.get('mediabucket-variant')]).toEqual([url, 'thumb'])
+      }
   })
 
   test('H3 of a private bucket where the platform hides redirects, as browsers do', async () => {

@@ -21,22 +21,22 @@ export interface McpRequest {
 }
 
 /** The only request whose response does not end: a stream of notifications, of which this server has none. */
-const isListen = (message: unknown): boolean =>
+const isListen = (message: unknown): message is object =>
   typeof message === 'object' &&
   message !== null &&
   'method' in message &&
   message.method === 'subscriptions/listen'
 
-const noStreams = {
+const noStreams = (message: object) => ({
   jsonrpc: '2.0',
-  id: null,
+  id: 'id' in message ? message.id : null,
   error: { code: -32601, message: 'This server sends no notifications.' },
-}
+})
 
 /** Answers one message by the Streamable HTTP transport, without a session. */
 export async function handleMcp(call: McpRequest): Promise<Response> {
   const { request, message, url, token, namedBucket, bucket, scopes, canWrite, fetch, signal } = call
-  if (isListen(message)) return Response.json(noStreams, { status: 404 })
+  if (isListen(message)) return Response.json(noStreams(message), { status: 404 })
   const client = createClient({ url, token, bucket: namedBucket, fetch, retry: { attempts: 1 } })
   const context = { client, url, interrupted: signal, explain: () => null }
   const handler = createMcpHandler(() => createMcpServer(context, { bucket, granted: scopes, canWrite }))

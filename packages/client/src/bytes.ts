@@ -70,10 +70,13 @@ async function linkTo(
   const { pathname, searchParams } = new URL(url)
   const id = itemIdIn(pathname)
   if (id === null) return null
-  const variant = searchParams.get('variant') ?? undefined
+  const width = searchParams.get('w') ?? searchParams.get('width')
+  // A link for one size names it; one for all sizes is followed by a width (docs/interface.md H5).
+  const variant = width === null ? (searchParams.get('variant') ?? undefined) : '*'
   const download = searchParams.has('download') || undefined
   try {
-    return (await createLink(settings, endpoints, id, { variant, download, signal })).url
+    const link = await createLink(settings, endpoints, id, { variant, download, signal })
+    return width === null ? link.url : `${link.url}&w=${encodeURIComponent(width)}`
   } catch (error) {
     // Only a rejected token (401) is reported here. For other errors, the caller throws the first error, which has more detail.
     if (error instanceof AnswerError && error.status !== 401) return null

@@ -32,6 +32,8 @@ export function createOwnFetch({
   baseUrls,
 }: OwnService): (client: string | null) => typeof fetch {
   const bases = baseUrls.map((text) => new URL(text))
+  // Of its own: the global one may use a proxy of the environment.
+  const agent = new http.Agent()
   return (client) => async (input, init) => {
     const request = new Request(input, init)
     const url = new URL(request.url)
@@ -42,7 +44,7 @@ export function createOwnFetch({
     const path = url.pathname.startsWith(`${prefix}/`) ? url.pathname.slice(prefix.length) : url.pathname
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const sent = http.request({
-      ...{ host, port, method: request.method, path: path + url.search, signal: request.signal },
+      ...{ agent, host, port, method: request.method, path: path + url.search, signal: request.signal },
       headers: {
         ...Object.fromEntries(request.headers),
         host: url.host,
