@@ -97,6 +97,35 @@ test('FE2 a live list shows what is added, edited and deleted by others, in its 
   await shows(store, '0')
 })
 
+test('FE2 a live list does not show an item again that is deleted while the list is read', async () => {
+  const token = await newToken(server, 'held')
+  const client = createClient({ url: server.url, token })
+  const one = await add(client, '1')
+  await add(client, '2')
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let isHeld = false
+  const slow = createClient({
+    ...{ url: server.url, token },
+    async fetch(url, init) {
+      const response = await globalThis.fetch(url, init)
+      if (!isHeld || !`${url}`.includes('/api/items')) return response
+      held.resolve()
+      await released.promise
+      return response
+    },
+  })
+  const store = open(slow, { order: 'newest', live: true })
+  await shows(store, '2', '1')
+  isHeld = true
+  await add(client, '3')
+  await held.promise
+  await client.delete(one.id)
+  await shows(store, '2')
+  released.resolve()
+  await until('the item that was added', () => names(store).includes('3'))
+  expect(names(store)).toEqual(['3', '2'])
+})
+
 test('FE2 a live list keeps the items that were read while others are added before them', async () => {
   const client = await bucketOf(4)
   const store = open(client, { order: 'newest', batchSize: 2, live: true })

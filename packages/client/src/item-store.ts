@@ -48,6 +48,8 @@ export class ItemStore extends Store<ItemStoreState> {
   #refreshedAt = Number.NEGATIVE_INFINITY
   /** Items that may have been added since the list was read. */
   #added = 0
+  /** Items that were deleted while the list is read, whose response may still have them; null while it is not read. */
+  #deleted: Set<string> | null = null
 
   constructor(client: Client, options: ItemStoreOptions) {
     const { initial } = options
@@ -105,6 +107,8 @@ export class ItemStore extends Store<ItemStoreState> {
         await task()
       } catch (error) {
         this.#fail(error, signal)
+      } finally {
+        this.#deleted = null
       }
     })
     return this.#last
@@ -143,6 +147,7 @@ export class ItemStore extends Store<ItemStoreState> {
     const { live: _, initial: __, ...options } = this.#options
     const data: Media[] = []
     let cursor = after
+    this.#deleted = new Set()
     do {
       const batchSize = Math.min(count - data.length, maxListLimit)
       const page = await this.#client.itemPage({ ...options, batchSize, after: cursor, signal })
@@ -152,7 +157,8 @@ export class ItemStore extends Store<ItemStoreState> {
     return { data, cursor }
   }
 
-  #show(items: readonly Media[], cursor: string | null): void {
+  #show(read: readonly Media[], cursor: string | null): void {
+    const items = read.filter(({ id }) => !this.#deleted?.has(id))
     this.#cursor = cursor
     this.replaceState({ items, status: 'ready', error: null, hasMore: cursor !== null })
   }
@@ -174,10 +180,12 @@ export class ItemStore extends Store<ItemStoreState> {
 
   #onChange({ type, item, item_id }: Change, signal: AbortSignal): void {
     if (item === null) {
+      this.#deleted?.add(item_id)
       const items = this.state.items.filter(({ id }) => id !== item_id)
       if (items.length < this.state.items.length) this.replaceState({ ...this.state, items })
       return
     }
+    this.#deleted?.delete(item_id)
     if (type === 'added' || type === 'restored') this.#added += 1
     if (!this.#refreshing) void this.#refresh(signal)
   }
