@@ -96,6 +96,12 @@ test('FE3 parameters are checked, and the URLs of a private bucket are signed on
   const urlOf = async (query: string) => (await bucket.changes(query)).data[0]?.item?.url ?? ''
   expect((await fetch(await urlOf(''))).status).toBe(404)
   expect((await fetch(await urlOf('?urls=signed'))).status).toBe(200)
+  const stream = readEvents(
+    await bucket.request('/api/changes?urls=signed', {
+      headers: { accept: 'text/event-stream', 'last-event-id': next_cursor },
+    }),
+  )
+  expect((await fetch((await stream.first(1))[0]?.change.item?.url ?? '')).status).toBe(200)
   const writer = await makeToken(server, '--bucket', bucket.bucket, '--scope', 'media:write')
   const { authorization } = writer
   await expectProblem(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
+import { readEvents } from '../harness/events.ts'
 import { quarters, renderCount, storedVariants } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { seededRandom } from '../harness/random.ts'
@@ -217,6 +218,18 @@ describe('B13 URLs in responses', () => {
     expect((await fetch(named)).status).toBe(200)
     const { data } = Object(await (await server.request('/api/changes?names=on&limit=500')).json())
     expect(data.at(-1).item.url).toBe(`${server.url}/media/${id}/Neu.png`)
+    const since = Object(await (await server.request('/api/changes?since=now')).json()).next_cursor
+    const stream = readEvents(
+      await server.request('/api/changes?names', {
+        headers: { accept: 'text/event-stream', 'last-event-id': since },
+      }),
+    )
+    await server.request(`/api/media/${id}`, {
+      method: 'PATCH',
+      body: JSON.stringify({ caption: 'again' }),
+      headers: { 'content-type': 'application/json' },
+    })
+    expect((await stream.first(1))[0]?.change.item?.url).toBe(`${server.url}/media/${id}/Neu.png`)
     const lines = await server.request('/api/items?names', { headers: { accept: 'application/x-ndjson' } })
     expect(await lines.text()).toContain(`/media/${id}/Neu.png`)
     const { errors } = await expectProblem(

@@ -60,7 +60,7 @@ class ChangeHandler {
     )
     this.#streams = new EventStreams(http, {
       feed: operations.feed,
-      eventFormatter: (caller) => this.#eventFormatter(caller),
+      eventFormatter: (caller, exchange) => this.#eventFormatter(caller, exchange),
       idleTimeout,
     })
     http.metrics.watchFeed(() => this.#streams.count() + this.#waiting)
@@ -175,15 +175,20 @@ class ChangeHandler {
     }
   }
 
-  async #eventFormatter(caller: Caller): Promise<(change: ItemChange) => string> {
-    const signer = signsUrls(caller, null) ? await this.#operations.signLinks(null) : null
-    const tag = [signer?.tag, caller.isPrivate, caller.pictures].join()
+  async #eventFormatter(
+    caller: Caller,
+    { query }: Pick<Exchange, 'query'>,
+  ): Promise<(change: ItemChange) => string> {
+    const names = readNames(query)
+    const isSigned = signsUrls(caller, readListedUrls(query))
+    const signer = isSigned ? await this.#operations.signLinks(null) : null
+    const tag = [signer?.tag, names, caller.isPrivate, caller.pictures].join()
     return (change) => {
       const known = this.#eventTexts.get(change) ?? new Map<string, string>()
       this.#eventTexts.set(change, known)
       const found = known.get(tag)
       if (found !== undefined) return found
-      const object = this.#describe(caller, change, { signer, names: null })
+      const object = this.#describe(caller, change, { signer, names })
       const text = `id: ${object.cursor}\ndata: ${JSON.stringify(object)}\n\n`
       known.set(tag, text)
       return text

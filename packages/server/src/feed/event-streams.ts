@@ -23,8 +23,11 @@ const maxUnsent = 64 * 1024
 const retryDelay = 1_000
 const retrySpread = 2_000
 
-/** Returns what formats changes for a caller: each as the text of an event. */
-export type EventFormatter = (caller: Caller) => Promise<(change: ItemChange) => string>
+/** Returns what formats changes for the caller of a request: each as the text of an event. */
+export type EventFormatter = (
+  caller: Caller,
+  exchange: Pick<Exchange, 'query'>,
+) => Promise<(change: ItemChange) => string>
 
 interface EventStream {
   readonly exchange: Exchange
@@ -150,7 +153,7 @@ export class EventStreams {
       if (rows.changes.length > 0) {
         // No change is sent after the token has lost its scope for longer than the interval.
         if (performance.now() - stream.verifiedAt > verifyInterval) await this.#verify(stream)
-        const format = await this.#eventFormatter(stream.caller)
+        const format = await this.#eventFormatter(stream.caller, stream.exchange)
         await this.#takeTurn(stream)
         if (!this.#streams.has(stream)) return
         if (!this.#sendBatch(stream, rows.changes, format)) continue
