@@ -358,8 +358,9 @@ function readSelectedKeys(
     read('keys', false, { text: 'on (also without a value) or off', accepted: ['', 'on', 'off'] }, (text) =>
       text === '' || text === 'on' ? true : text === 'off' ? false : null,
     )
+  const hasKeys = 'keys' in values && keys()
   if ('key' in values) return { key: key(), keys: true }
-  return 'keys' in values && keys() ? { keys: true } : {}
+  return hasKeys ? { keys: true } : {}
 }
 
 export const listedUrls = ['plain', 'signed'] as const

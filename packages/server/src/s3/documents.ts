@@ -42,7 +42,8 @@ export async function readOptionalDocument(
   const length = Number(headers['content-length'] ?? 0)
   if (length > maxDocument) throw new S3Error('MalformedXML', 'The document is too large.')
   const body = new ObjectBody(request, payload, options)
-  const bytes = length === 0 ? noBytes : await withDeadline(request.request, body.readWhole(readDocumentBytes))
+  const bytes =
+    length === 0 ? noBytes : await withDeadline(request.request, body.readWhole(readDocumentBytes))
   if (bytes === null) throw new S3Error('SlowDown')
   body.finish()
   await operations.accessKeys.refresh(grant.tokenId, null)

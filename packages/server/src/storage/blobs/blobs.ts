@@ -143,13 +143,13 @@ export interface IntentLog {
   clear(ids: readonly ItemId[]): Promise<void>
 }
 
-/** Variants of pictures. They can be rendered again, so losing one is harmless. */
 /** A variant of an item in the store. */
 export interface StoredVariant {
   readonly id: ItemId
   readonly key: VariantKey
 }
 
+/** Variants of pictures. They can be rendered again, so losing one is harmless. */
 export interface VariantStore {
   /**
    * Replaces an existing variant atomically. After a crash, the variant is complete or missing; after a power failure, all
