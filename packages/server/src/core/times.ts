@@ -78,3 +78,21 @@ export function parseDay(text: string): number | null {
   const time = parseTimestamp(`${text}T00:00:00Z`)
   return time === null || time < 0 ? null : dayOf(time)
 }
+
+const twoDigits = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, '0'))
+/** The day of the last formatted time, in days since 1970, and its text. The items of a list are mostly of few days. */
+let [lastDay, lastDate] = [Number.NaN, '']
+
+/** A time in whole milliseconds since 1970 as RFC 3339, in UTC; as Date.toISOString, which formats the day again for each item of a list. */
+export function formatTimestamp(time: number): string {
+  const today = Math.floor(time / millisecondsOfDay)
+  if (today !== lastDay) {
+    lastDate = new Date(today * millisecondsOfDay).toISOString().slice(0, -'00:00:00.000Z'.length)
+    lastDay = today
+  }
+  const seconds = Math.floor((time - today * millisecondsOfDay) / 1000)
+  const minutes = Math.floor(seconds / 60)
+  const milliseconds = time - today * millisecondsOfDay - seconds * 1000
+  const zeros = milliseconds < 10 ? '00' : milliseconds < 100 ? '0' : ''
+  return `${lastDate}${twoDigits[Math.floor(minutes / 60)]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}.${zeros}${milliseconds}Z`
+}

@@ -5,6 +5,7 @@ import { focusOf } from '../core/focus.ts'
 import { type ItemId, isItemId } from '../core/ids.ts'
 import { type LabelChanges, labelRule, maxLabels } from '../core/item-labels.ts'
 import { allVariants, type LinkSigner, mediaUrl, type UrlSettings } from '../core/item-urls.ts'
+import { formatTimestamp } from '../core/times.ts'
 import type { Actor } from '../core/token-rules.ts'
 import { builtInSizes, variantDimensions } from '../core/variant-sizes.ts'
 import { hasVariants } from '../core/variants.ts'
@@ -122,25 +123,6 @@ export const urlOf = (urls: UrlSettings, url: string, item: NamedItem): string =
   urls.names ? withName(urls, url, item) : url
 
 const noTools: ReadonlySet<never> = new Set()
-
-const day = 86_400_000
-const twoDigits = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, '0'))
-/** The day of the last formatted time, in days since 1970, and its text. The items of a list are mostly of few days. */
-let [lastDay, lastDate] = [Number.NaN, '']
-
-/** A time in whole milliseconds since 1970 as RFC 3339, in UTC; as Date.toISOString, which formats the day again for each item of a list. */
-export function formatTimestamp(time: number): string {
-  const today = Math.floor(time / day)
-  if (today !== lastDay) {
-    lastDate = new Date(today * day).toISOString().slice(0, -'00:00:00.000Z'.length)
-    lastDay = today
-  }
-  const seconds = Math.floor((time - today * day) / 1000)
-  const minutes = Math.floor(seconds / 60)
-  const milliseconds = time - today * day - seconds * 1000
-  const zeros = milliseconds < 10 ? '00' : milliseconds < 100 ? '0' : ''
-  return `${lastDate}${twoDigits[Math.floor(minutes / 60)]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}.${zeros}${milliseconds}Z`
-}
 
 /** The time of the clock of a camera by ISO 8601, with its offset from UTC in minutes if that is known (docs/interface.md M9). */
 function formatTaken(time: number, offset: number | null): string {

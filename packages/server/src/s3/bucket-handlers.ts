@@ -2,16 +2,10 @@ import type { KeyGrant } from '../access/key-access.ts'
 import { createBucket, deleteBucket } from '../buckets/bucket-operations.ts'
 import { Fault } from '../core/faults.ts'
 import { bucketNameRule, isBucketName } from '../core/names.ts'
+import { formatTimestamp } from '../core/times.ts'
 import { aclDocument, readAcl } from './acl.ts'
 import { readDocument, readOptionalDocument } from './documents.ts'
-import {
-  type BucketCall,
-  isoTime,
-  owner,
-  type S3Call,
-  type S3Context,
-  type S3Handlers,
-} from './s3-context.ts'
+import { type BucketCall, owner, type S3Call, type S3Context, type S3Handlers } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import { childText } from './xml.ts'
 
@@ -104,7 +98,10 @@ async function listBuckets({ http: { catalog } }: S3Context, { grant, request }:
       {
         Owner: owner,
         Buckets: {
-          Bucket: names.map(({ name, createdAt }) => ({ Name: name, CreationDate: isoTime(createdAt) })),
+          Bucket: names.map(({ name, createdAt }) => ({
+            Name: name,
+            CreationDate: formatTimestamp(createdAt),
+          })),
         },
         ContinuationToken: isCut ? last?.name : undefined,
         Prefix: prefix === '' ? undefined : prefix,

@@ -1,4 +1,5 @@
 import { isBucketName } from '../core/names.ts'
+import { formatTimestamp } from '../core/times.ts'
 import { requireScope } from '../core/token-rules.ts'
 import type { Caller } from '../http/authorizer.ts'
 import { checkPreconditions } from '../http/headers.ts'
@@ -11,7 +12,7 @@ import { readObjectHeaders } from './object-headers.ts'
 import { quoted } from './object-response.ts'
 import { unlessReplaced } from './replaced-objects.ts'
 import { decodePath } from './request-target.ts'
-import { isoTime, type ObjectCall, type S3Context, type S3Handlers } from './s3-context.ts'
+import type { ObjectCall, S3Context, S3Handlers } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import { slowReply } from './slow-response.ts'
 
@@ -104,7 +105,7 @@ async function copyFrom(
     options,
   )
   return {
-    LastModified: isoTime(copied.lastModified),
+    LastModified: formatTimestamp(copied.lastModified),
     ETag: `"${copied.etag}"`,
     ...checksumElements(copied.headers.checksum),
   }

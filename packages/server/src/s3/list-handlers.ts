@@ -1,8 +1,10 @@
-import type { ListedObject, ObjectList } from '../objects/object-operations.ts'
-import { type BucketCall, isoTime, owner, type S3Context, type S3Handlers } from './s3-context.ts'
+import type { ObjectList } from '../objects/object-operations.ts'
+import { entryText } from './list-entries.ts'
+import type { BucketCall, S3Context, S3Handlers } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
 import { encodeValue } from './signature-v4.ts'
+import { XmlText } from './xml.ts'
 
 /** Keys of one page at most. */
 const maxKeys = 1_000
@@ -46,7 +48,10 @@ export function readEncoding(request: S3Request): 'url' | undefined {
 export const encoderOf =
   (encoding: 'url' | undefined) =>
   (text: string): string =>
-    encoding === 'url' ? encodeValue(text).replaceAll('%2F', '/') : text
+    encoding === 'url' && !unencoded.test(text) ? encodeValue(text).replaceAll('%2F', '/') : text
+
+/** Most keys have only characters that an encoding leaves. */
+const unencoded = /^[\w.~/-]*$/
 
 /** As S3, whose clients decode the prefix of Version 1 or do not: only what both read alike is not encoded. */
 const plainPrefix = ({ prefix, encode }: ListQuery): string =>
@@ -78,19 +83,8 @@ async function find(
   return await operations.objects.listObjects(caller.bucketId, { prefix, delimiter, after, limit })
 }
 
-const contentOf = (
-  { encode }: ListQuery,
-  { key, size, etag, checksum, lastModified }: ListedObject,
-  hasOwner: boolean,
-) => ({
-  Key: encode(key),
-  LastModified: isoTime(lastModified),
-  ETag: `"${etag}"`,
-  ...(checksum && { ChecksumAlgorithm: checksum.algorithm, ChecksumType: checksum.type }),
-  Size: size,
-  StorageClass: 'STANDARD',
-  Owner: hasOwner ? owner : undefined,
-})
+const contentsOf = ({ encode }: ListQuery, { objects }: ObjectList, hasOwner: boolean): readonly XmlText[] =>
+  objects.map((object) => entryText(encode(object.key), object, hasOwner))
 
 const commonOf = (
   { bucket }: BucketCall,
@@ -123,7 +117,7 @@ async function listV1(context: S3Context, call: BucketCall) {
         Marker: query.encode(marker),
         // As S3, which leaves it out without a delimiter: the last key is the marker then.
         NextMarker: query.delimiter !== null && list.next !== null ? query.encode(list.next) : undefined,
-        Contents: list.objects.map((object) => contentOf(query, object, true)),
+        Contents: contentsOf(query, list, true),
         ...tail,
       },
     ],
@@ -149,7 +143,7 @@ async function listV2(context: S3Context, call: BucketCall) {
         ContinuationToken: token,
         NextContinuationToken: list.next === null ? undefined : tokenOf(list.next),
         StartAfter: start === undefined ? undefined : query.encode(start),
-        Contents: list.objects.map((object) => contentOf(query, object, hasOwner)),
+        Contents: contentsOf(query, list, hasOwner),
         ...tail,
       },
     ],
@@ -170,10 +164,9 @@ async function listVersions(context: S3Context, call: BucketCall) {
         ...head,
         KeyMarker: query.encode(marker),
         ...(list.next !== null && { NextKeyMarker: query.encode(list.next), NextVersionIdMarker: 'null' }),
-        Version: list.objects.map((object) => ({
-          ...contentOf(query, object, true),
-          ...{ VersionId: 'null', IsLatest: true },
-        })),
+        Version: contentsOf(query, list, true).map(
+          ({ xml }) => new XmlText(`${xml}<VersionId>null</VersionId><IsLatest>true</IsLatest>`),
+        ),
         ...tail,
       },
     ],

@@ -1,5 +1,6 @@
 import { type ChecksumAlgorithm, checksumAlgorithms, isChecksum } from '../core/checksums.ts'
 import { isUploadId } from '../core/ids.ts'
+import { formatTimestamp } from '../core/times.ts'
 import type { ChecksumType } from '../objects/object-types.ts'
 import { isPublicAcl } from './acl.ts'
 import { findSource } from './copy-handlers.ts'
@@ -12,7 +13,6 @@ import { readPartNumber } from './object-response.ts'
 import { unlessReplaced } from './replaced-objects.ts'
 import {
   type BucketCall,
-  isoTime,
   type ObjectCall,
   owner,
   type S3Context,
@@ -128,7 +128,7 @@ async function copyPart(context: S3Context, call: ObjectCall): Promise<S3Reply |
       const range = sourceRange(request.header('x-amz-copy-source-range'), object.item.size)
       const part = await multiparts.copyPart(caller, upload, number, { bucketId, object, range })
       return {
-        LastModified: isoTime(part.storedAt),
+        LastModified: formatTimestamp(part.storedAt),
         ETag: `"${part.etag}"`,
         ...(upload.checksum !== null &&
           part.checksum !== null && { [`Checksum${upload.checksum.algorithm}`]: part.checksum }),
@@ -247,7 +247,7 @@ async function listParts({ operations: { multiparts } }: S3Context, call: Object
         IsTruncated: isTruncated,
         Part: parts.map((part) => ({
           PartNumber: part.number,
-          LastModified: isoTime(part.storedAt),
+          LastModified: formatTimestamp(part.storedAt),
           ETag: `"${part.etag}"`,
           Size: part.size,
           ...(checksum && part.checksum !== null && { [`Checksum${checksum.algorithm}`]: part.checksum }),
@@ -282,7 +282,7 @@ async function listUploads({ operations: { multiparts } }: S3Context, call: Buck
         ...{ EncodingType: encoding, MaxUploads: limit, IsTruncated: isTruncated },
         Upload: uploads.map(({ key, id, createdAt }) => ({
           ...{ Key: encode(key), UploadId: id, Initiator: owner, Owner: owner },
-          ...{ StorageClass: 'STANDARD', Initiated: isoTime(createdAt) },
+          ...{ StorageClass: 'STANDARD', Initiated: formatTimestamp(createdAt) },
         })),
         CommonPrefixes: prefixes.map((common) => ({ Prefix: encode(common) })),
       },

@@ -66,6 +66,3 @@ export type S3Handlers<Call, Name extends OperationName> = Readonly<Record<Name,
 
 /** The owner of all buckets and objects: the service has no users. */
 export const owner = { ID: 'mediabucket', DisplayName: 'mediabucket' } as const
-
-/** A time as responses have it. */
-export const isoTime = (time: number): string => new Date(time).toISOString()

@@ -7,11 +7,21 @@ export interface XmlElement {
   readonly children: readonly XmlElement[]
 }
 
+/** Elements that are written already. */
+export class XmlText {
+  readonly xml: string
+
+  constructor(xml: string) {
+    this.xml = xml
+  }
+}
+
 /** A part of a document that is written: a text, or elements by their names. A list repeats its element; undefined leaves it out. */
 export type XmlContent =
   | string
   | number
   | boolean
+  | XmlText
   | { readonly [name: string]: XmlContent | readonly XmlContent[] | undefined }
 
 /** A name may have an attribute, such as `Grantee xsi:type="…"`, which its end tag has not. */
@@ -30,6 +40,7 @@ export const escapeXml = (text: string): string =>
 export function xmlOf(content: XmlContent): string {
   if (typeof content === 'string') return escapeXml(content)
   if (typeof content !== 'object') return String(content)
+  if (content instanceof XmlText) return content.xml
   let text = ''
   for (const [name, value] of Object.entries(content)) {
     if (value === undefined) continue

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { formatTimestamp } from '../../src/core/times.ts'
 import { createSerializer } from '../../src/http/dispatcher.ts'
 import { MediaObject } from '../../src/http/openapi/schemas.ts'
-import { formatTimestamp, mediaObjectOf } from '../../src/items/item-operations.ts'
+import { mediaObjectOf } from '../../src/items/item-operations.ts'
 import { newItem } from '../storage/catalog/samples.ts'
 import { temporaryData } from '../uploads/temporary-media.ts'
 

@@ -95,7 +95,12 @@ export const readKeyDetails = (row: Row, column: number): KeyDetails => ({
   modifiedAt: integer(row, column + 4),
 })
 
-export const keyTextOf = (row: Row, column: number): string => Buffer.from(bytes(row, column)).toString()
+/** A key, as its bytes or as text. */
+export function keyTextOf(row: Row, column: number): string {
+  if (typeof row[column] === 'string') return text(row, column)
+  const { buffer, byteOffset, byteLength } = bytes(row, column)
+  return Buffer.from(buffer, byteOffset, byteLength).toString()
+}
 
 /** The entity tag of an item without a key. */
 export const etagOfItem = ({ sha256 }: Pick<ItemDetails, 'sha256'>): string =>
