@@ -53,15 +53,15 @@ export async function openScene(
   return { scene: { door, record: new ObjectLedger(ledger), token, authorization }, pair }
 }
 
-/** All kinds of requests, those of small objects more often. */
+/** All kinds of requests, those of single objects more often. */
 function clientsOf(scene: ObjectScene): readonly ObjectClient[] {
   const objects = objectClients(scene)
   const uploads = uploadClients(scene)
-  const { put, replaceIfEqual, copy, remove } = objects
+  const { put, replaceIfEqual, copy, remove, read } = objects
   const { putPart, complete } = uploads
   return [
     ...[...Object.values(objects), ...Object.values(uploads)],
-    ...[put, put, put, replaceIfEqual, copy, remove, putPart, putPart, complete, complete],
+    ...[put, put, put, replaceIfEqual, copy, remove, read, read, putPart, putPart, complete, complete],
   ]
 }
 

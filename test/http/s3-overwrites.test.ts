@@ -45,7 +45,7 @@ async function whileReplaced(key: string, read: (turn: number) => Promise<string
     for (let turn = writer; !isDone; turn += 3) seen.add(`a put: ${(await put(key, turn)).status}`)
   })
   const readers = [1, 2, 3, 4].map(async (reader) => {
-    for (let turn = 0; turn < 250; turn += 1) seen.add(await read(turn * 4 + reader))
+    for (let turn = 0; turn < 80; turn += 1) seen.add(await read(turn * 4 + reader))
   })
   try {
     await Promise.all(readers)
