@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { usePostgres, useS3 } from '../harness/database.ts'
+import { until } from '../harness/until.ts'
 import { checkAuditLog, checkCleared, checkLeftovers } from './check-leftovers.ts'
 import { watchUsage } from './check-usage.ts'
 import { type Clients, createClients } from './clients.ts'
@@ -11,8 +12,9 @@ import { type Instance, openInstances } from './server-instances.ts'
 /** Rounds on one data directory; then it is checked completely, and a new one is created. */
 const roundsEach = 10
 
-/** Maximum milliseconds of work before the kill. */
+/** Maximum milliseconds of work before the kill, and uploads that are acknowledged before, also on a busy machine. */
 const longest = 400
+const before = 12
 
 const atOnce = 6
 
@@ -24,12 +26,14 @@ interface Killed {
   readonly prepare?: (clients: Clients, instance: Instance) => Promise<unknown>
   /** Continues until the kill. */
   readonly work: (clients: Clients, instance: Instance) => Promise<void>
+  /** Uploads that are acknowledged before the time to the kill begins, at most. */
+  readonly uploads: number
 }
 
 async function onOneDirectory(
   rounds: number,
   onRound: () => void,
-  { prepare, work }: Killed,
+  { prepare, work, uploads }: Killed,
 ): Promise<Ledger> {
   await using instances = await openInstances()
   const ledger = createLedger()
@@ -43,7 +47,9 @@ async function onOneDirectory(
   for (let round = 0; round < rounds; round += 1) {
     await prepare?.(clients, instance)
     other.disturb()
+    const wanted = ledger.tally.acknowledged + ledger.random(uploads + 1)
     const working = work(clients, instance)
+    await until('acknowledged uploads', () => ledger.tally.acknowledged >= wanted, 600_000)
     await setTimeout(ledger.random(longest))
     await instance.server.kill()
     await working
@@ -78,7 +84,7 @@ const killing =
 
 export const killDuringUploads: Fault = {
   title: 'kill -9 at random during uploads, resumptions and deletes',
-  run: killing({ work: (clients, instance) => clients.workUntilGone(instance, atOnce) }),
+  run: killing({ work: (clients, instance) => clients.workUntilGone(instance, atOnce), uploads: before }),
 }
 
 export const killDuringUploadsOnPostgres = onEngines(killDuringUploads, 'PostgreSQL', usePostgres)
@@ -93,7 +99,7 @@ export const killDuringUploadsOnPostgresAndS3 = onEngines(
 export const killInARow: Fault = {
   title: 'consecutive crashes on one data directory, under load',
   run: killing(
-    { work: (clients, instance) => clients.workUntilGone(instance, atOnce) },
+    { work: (clients, instance) => clients.workUntilGone(instance, atOnce), uploads: before },
     Number.POSITIVE_INFINITY,
   ),
 }
@@ -104,5 +110,6 @@ export const killDuringDeletes: Fault = {
     // Enough items to delete until the kill.
     prepare: (clients, instance) => Promise.all(Array.from({ length: 20 }, () => clients.raw(instance))),
     work: (clients, instance) => clients.removeUntilGone(instance, atOnce),
+    uploads: 0,
   }),
 }
