@@ -113,7 +113,7 @@ describe('H1, H2 the bytes of a private bucket', () => {
         }
       return new Set(responses.map(String))
     }
-    const open = new Set(['200,public, max-age=86400, immutable'])
+    const open = new Set(['200,public, max-age=86400, immutable', '200,public, max-age=86400'])
     expect(await read()).toEqual(open)
     for (let round = 0; round < 2; round += 1) {
       await set('--private', 'on')

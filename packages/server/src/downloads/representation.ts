@@ -64,11 +64,13 @@ export function describeRepresentation(parts: {
   const inlineVary = vary.inline === '' ? [] : ['vary', vary.inline]
 
   /** How long a response may be used after its request (docs/interface.md H4). */
-  function cachingOf({ expiresAt }: Item, access: PrivateAccess | null) {
+  function cachingOf({ expiresAt }: Item, variant: Variant | null, access: PrivateAccess | null) {
+    // The bytes of an item never change; a variant does with the focus and with its size (V4).
+    const lasting = variant === null ? ', immutable' : ''
     const left = expiresAt == null ? null : Math.max(0, expiresAt - Date.now())
     if (access === null)
       return left === null
-        ? { cacheControl: `public, max-age=${maxAge}, immutable`, validFor: null }
+        ? { cacheControl: `public, max-age=${maxAge}${lasting}`, validFor: null }
         : // A cache asks each time, so that it does not keep an item that has expired (E2).
           { cacheControl: 'public, no-cache', validFor: left }
     if (access.by === 'token')
@@ -81,7 +83,7 @@ export function describeRepresentation(parts: {
       ),
     )
     return {
-      cacheControl: `private, max-age=${Math.min(maxAge, seconds)}, immutable`,
+      cacheControl: `private, max-age=${Math.min(maxAge, seconds)}${lasting}`,
       validFor: seconds * 1000,
     }
   }
@@ -109,7 +111,7 @@ export function describeRepresentation(parts: {
     const type = isDownload ? 'attachment' : disposition
     const contentDisposition = create(filename ?? undefined, { type })
     const security = Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
-    const caching = cachingOf(item, access)
+    const caching = cachingOf(item, variant, access)
     return {
       ...{ contentType, contentDisposition, ...caching, security },
       validators: { etag, lastModified: item.createdAt },

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { service } from '../../src/core/token-rules.ts'
+import { builtInSizes } from '../../src/core/variant-sizes.ts'
+import { createVariantList } from '../../src/core/variants.ts'
 import { describeRepresentation } from '../../src/downloads/representation.ts'
 import type { Item } from '../../src/storage/catalog/records.ts'
 import { storedItem } from '../storage/catalog/samples.ts'
@@ -31,5 +33,19 @@ test.each([
     onTestFinished(() => void vi.useRealTimers())
     const item = itemUntil(left === null ? null : now + left)
     expect(describeIt(item, null, false, access)).toMatchObject({ cacheControl, validFor })
+  },
+)
+
+test.each([
+  ['a public bucket', null, 'public, max-age=86400'],
+  ['a link', link, 'private, max-age=600'],
+  ['a token', token, 'private, no-cache'],
+] as const)(
+  'V4 a variant of %s is not immutable: a focus and a size change it',
+  (_, access, cacheControl) => {
+    vi.useFakeTimers({ toFake: ['Date'], now })
+    onTestFinished(() => void vi.useRealTimers())
+    const variant = createVariantList(builtInSizes).parse({ name: 'thumb' }, 'webp')
+    expect(describeIt(itemUntil(null), variant, false, access)).toMatchObject({ cacheControl })
   },
 )
