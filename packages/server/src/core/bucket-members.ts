@@ -114,11 +114,11 @@ export function readSettingMembers(object: JsonObject, faults: ParameterFault[])
     detail: `${typesRule.detail} Null for all types.`,
   })
   const variants = member('variants', isSizesOrNull, {
-    detail: `A list of ${sizesRule}. Null for the sizes of the service.`,
+    detail: `An array of ${sizesRule}. Null for the sizes of the service.`,
     ...{ minimum: 1, maximum: maxSizes, unit: 'entries' },
   })
   const publicVariants = member('public_variants', isNamesOrNull, {
-    detail: `A list of up to ${maxSizes} names of sizes, or null for none.`,
+    detail: `An array of up to ${maxSizes} names of sizes, or null for none.`,
     ...{ maximum: maxSizes, unit: 'entries' },
   })
   const trashDays = member('trash_days', isTrashDays, {
