@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import {
   CompleteMultipartUploadCommand,
@@ -7,17 +9,20 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { listen } from '../client/foreign-service.ts'
 import { bucketWith } from '../harness/bucket.ts'
 import { eicar, hasClamav, startClamav, startClamd } from '../harness/clamd.ts'
 import { currentEngine } from '../harness/database.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { countStored } from '../harness/resources.ts'
 import { clientOf, makePair, startS3Server } from '../harness/s3-door.ts'
 import { scrape } from '../harness/scrape.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { parseProblem, readChanges, readItem } from '../harness/wire.ts'
@@ -246,6 +251,44 @@ test.each([
     expect((await tus.send('HEAD', url, {})).status).toBe(200)
   },
 )
+
+test('O14, SC3 serve --check --connect checks the scanner, and says what is wrong', async () => {
+  const clamd = await startClamd()
+  onTestFinished(() => clamd.close())
+  const wrong = await listen((_, response) => void response.writeHead(500).end())
+  const silent = createServer()
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(async () => {
+    silent.close()
+    await wrong[Symbol.asyncDispose]()
+  })
+  await using directory = await temporaryDirectory()
+  const check = (scan: string) =>
+    runCommand(['serve', '--check', '--connect'], {
+      MEDIABUCKET_DATA: join(directory.path, 'data'),
+      MEDIABUCKET_SCAN: scan,
+    }).catch((error: unknown) => Object(error))
+  const { port } = Value.Parse(Type.Object({ port: Type.Number() }), silent.address())
+  const [good, failing, late] = await Promise.all([
+    check(clamd.setting),
+    check(wrong.url),
+    check(`clamd:127.0.0.1:${port}`),
+  ])
+  expect(good.stdout).toContain('can be reached')
+  await clamd.close()
+  const refused = await check(clamd.setting)
+  for (const [result, reason] of [
+    [
+      failing,
+      'The scanner of uploads does not respond: the scanner responded with 500. Check MEDIABUCKET_SCAN',
+    ],
+    [late, 'The scanner of uploads does not respond: no answer within 5 seconds. Check MEDIABUCKET_SCAN'],
+    [refused, 'The scanner of uploads does not respond: connect ECONNREFUSED'],
+  ] as const) {
+    expect(result.code).toBe(1)
+    expect(result.stderr).toContain(reason)
+  }
+})
 
 test('SC4 an upload is stored if the scanner responds again in time', async () => {
   const clamd = await startClamd()

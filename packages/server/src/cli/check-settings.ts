@@ -6,8 +6,8 @@ import { requireNoRestore } from '../upkeep/interrupted-restore.ts'
 import type { CommandContext } from './command.ts'
 
 /**
- * Reports the warnings about settings that are valid. With `connects`, also checks the data directory and connects to the database and the
- * store, and changes nothing there. A service may use them. Throws CommandError if the store cannot be reached, and the errors with which a start
+ * Reports the warnings about settings that are valid. With `connects`, also checks the data directory and connects to the database, the
+ * store and the scanner, and changes nothing there. A service may use them. Throws CommandError if the store or the scanner cannot be reached, and the errors with which a start
  * refuses the catalog, or the bytes that do not belong to it.
  */
 export async function checkSettings(
@@ -25,6 +25,7 @@ export async function checkSettings(
     const owner = (await readBlobsOwner(config)) ?? { identity: null, items: [] }
     if (config.blobsUrl !== null) await connectToStore(config)
     await requireOwnBlobs(owner, await openBlobsDirectory(config))
+    await connectToScanner(config)
   }
   print(connects ? 'The settings are valid, and what they name can be reached.' : 'The settings are valid.')
 }
@@ -34,9 +35,30 @@ async function connectToStore(config: CommandContext['config']): Promise<void> {
   try {
     await directory.readIdentity()
   } catch (error) {
-    const { cause = error } = error instanceof Error ? error : {}
     throw new CommandError(
-      `${directory.path} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}. Check MEDIABUCKET_BLOBS_URL and the credentials.`,
+      `${directory.path} cannot be reached: ${reasonOf(error)}. Check MEDIABUCKET_BLOBS_URL and the credentials.`,
     )
   }
+}
+
+/** Milliseconds in which the scanner must respond. */
+const scannerTimeout = 5_000
+
+/** Throws CommandError if the scanner of uploads does not respond. */
+async function connectToScanner(config: CommandContext['config']): Promise<void> {
+  // Loaded here, so that a start is faster.
+  const { openScanner } = await import('../service/start-scanner.ts')
+  try {
+    await openScanner(config)?.check(AbortSignal.timeout(scannerTimeout))
+  } catch (error) {
+    const isLate = error instanceof Error && error.name === 'TimeoutError'
+    throw new CommandError(
+      `The scanner of uploads does not respond: ${isLate ? `no answer within ${scannerTimeout / 1000} seconds` : reasonOf(error)}. Check MEDIABUCKET_SCAN, and that the scanner runs.`,
+    )
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { cause = error } = error instanceof Error ? error : {}
+  return cause instanceof Error ? cause.message : String(cause)
 }

@@ -32,8 +32,8 @@ and prints a token of it with all scopes; the token is not shown again.
 
 Options:
   --check    Check the settings, print what is wrong with them, and exit.
-  --connect  With --check: also check that the data directory can be written, and that the database and the store of the
-             files can be reached. Changes nothing; the service may be running.
+  --connect  With --check: also check that the data directory can be written, and that the database, the store of the
+             files and the scanner of uploads can be reached. Changes nothing; the service may be running.
 
 Signals:
   SIGTERM, SIGINT           accept requests for MEDIABUCKET_SHUTDOWN_DELAY (off), finish the requests in progress within
