@@ -45,26 +45,23 @@ export const sizesRule = `names with a side or with width and height, such as th
 
 type Parts = Omit<VariantSize, 'name' | 'width' | 'height'>
 
+/** Reads one of them; null if it is unknown. */
+function readPart(text: string): Partial<Parts> | null {
+  if (text === 'contain' || text === 'cover') return { fit: text }
+  if (text === 'animated') return { isAnimated: true }
+  const format = formats.find((each) => each === text)
+  if (format !== undefined) return { format }
+  const quality = qualityShape.exec(text)?.[1]
+  return quality === undefined ? null : { quality: Number(quality) }
+}
+
 /** Reads what follows a size; undefined if a part is unknown, repeated, or does not go with the others. */
 function readParts(texts: readonly string[]): Parts | undefined {
-  const found: { fit?: Parts['fit']; format?: VariantFormat; quality?: number; isAnimated?: true } = {}
-  const sets = new Set<string>()
+  let found: Partial<Parts> = {}
   for (const text of texts) {
-    const format = formats.find((each) => each === text)
-    const quality = qualityShape.exec(text)?.[1]
-    const [kind, part] =
-      text === 'contain' || text === 'cover'
-        ? ['fit', { fit: text } as const]
-        : format !== undefined
-          ? ['format', { format }]
-          : quality !== undefined
-            ? ['quality', { quality: Number(quality) }]
-            : text === 'animated'
-              ? ['animated', { isAnimated: true } as const]
-              : [null, null]
-    if (kind === null || sets.has(kind)) return undefined
-    sets.add(kind)
-    Object.assign(found, part)
+    const part = readPart(text)
+    if (part === null || Object.keys(part).some((name) => Object.hasOwn(found, name))) return undefined
+    found = { ...found, ...part }
   }
   const { fit = 'contain', format, quality, isAnimated } = found
   if (quality !== undefined && (format === 'png' || format === 'gif')) return undefined
