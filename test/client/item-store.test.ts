@@ -162,6 +162,39 @@ test('an error is the state of the list; its items stay, and a further reading c
   expect([names(store), store.state.status]).toEqual([['2', '1'], 'failed'])
 })
 
+test('FE2 a live list whose feed is refused says so, also when it is read further, until it is read again', async () => {
+  const token = await newToken(server, 'refused')
+  const whole = createClient({ url: server.url, token })
+  for (const name of ['1', '2', '3']) await add(whole, name)
+  let isRefused = true
+  const problem = { type: 'about:blank', title: 'Forbidden', status: 403, code: 'scope-missing' }
+  const refusal = () =>
+    new Response(JSON.stringify(problem), {
+      status: 403,
+      headers: { 'content-type': 'application/problem+json' },
+    })
+  const client = createClient({
+    url: server.url,
+    token,
+    fetch: async (url, init) =>
+      isRefused && `${url}`.includes('/api/changes') ? refusal() : globalThis.fetch(url, init),
+  })
+  const store = open(client, { live: true, batchSize: 2 })
+  await until('the refusal', () => store.state.status === 'failed')
+  await store.loadMore()
+  expect([names(store), store.state.status, store.state.hasMore]).toEqual([['1', '2'], 'failed', true])
+  expect(store.state.error).toMatchObject({ name: 'ProblemError', status: 403 })
+  await store.loadMore()
+  expect([names(store), store.state.status]).toEqual([['1', '2', '3'], 'failed'])
+  await store.reload()
+  await until('the next refusal', () => store.state.status === 'failed')
+  isRefused = false
+  await store.reload()
+  expect([store.state.status, store.state.error]).toEqual(['ready', null])
+  await add(whole, '4')
+  await shows(store, '1', '2', '3', '4')
+})
+
 test('a list that was closed opens again, and a closed one sends nothing', async () => {
   const client = await bucketOf(1)
   const store = createItemStore(client, { live: true })

@@ -10,7 +10,10 @@ import { Store } from './store.ts'
 /** The items that have been read, at one moment. */
 export interface ItemStoreState {
   readonly items: readonly Media[]
-  /** `ready` as soon as the first page has been read. With `failed`, `items` are those that were read before. */
+  /**
+   * `ready` as soon as the first page has been read. With `failed`, `items` are those that were read before. If the feed of a live list has
+   * failed, the status stays `failed` until `reload`.
+   */
   readonly status: 'loading' | 'ready' | 'failed'
   /** Why the last request failed; null unless the status is `failed`. */
   readonly error: Error | null
@@ -46,6 +49,8 @@ export class ItemStore extends Store<ItemStoreState> {
   #loadingMore: Promise<void> | null = null
   #refreshing = false
   #refreshedAt = Number.NEGATIVE_INFINITY
+  /** Why the list no longer follows the bucket; null while it does, and if it is not live. */
+  #feedError: Error | null = null
   /** Items that may have been added since the list was read. */
   #added = 0
   /** Items that were deleted while the list is read, whose response may still have them; null while it is not read. */
@@ -68,6 +73,7 @@ export class ItemStore extends Store<ItemStoreState> {
   open(): void {
     if (this.#open !== null) return
     this.#open = new AbortController()
+    this.#feedError = null
     const { signal } = this.#open
     if (this.#options.live) void this.#follow(signal)
     else if (this.#cursor === undefined) void this.#next(() => this.#readAgain(signal), signal)
@@ -93,10 +99,15 @@ export class ItemStore extends Store<ItemStoreState> {
     await this.#loadingMore
   }
 
-  /** Reads the list again, as far as it was read. */
+  /** Reads the list again, as far as it was read. A live list that had stopped to follow the bucket does so again. */
   async reload(): Promise<void> {
     const signal = this.#open?.signal
-    if (signal !== undefined) await this.#next(() => this.#readAgain(signal), signal)
+    if (signal === undefined) return
+    if (this.#feedError !== null) {
+      this.#feedError = null
+      void this.#follow(signal)
+    }
+    await this.#next(() => this.#readAgain(signal), signal)
   }
 
   /** Runs a task after those before it. An error becomes the state of the list. */
@@ -116,8 +127,7 @@ export class ItemStore extends Store<ItemStoreState> {
 
   #fail(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return
-    const reason = error instanceof Error ? error : new Error(String(error))
-    this.replaceState({ ...this.state, status: 'failed', error: reason })
+    this.replaceState({ ...this.state, status: 'failed', error: asError(error) })
   }
 
   async #readMore(signal: AbortSignal): Promise<void> {
@@ -160,7 +170,8 @@ export class ItemStore extends Store<ItemStoreState> {
   #show(read: readonly Media[], cursor: string | null): void {
     const items = read.filter(({ id }) => !this.#deleted?.has(id))
     this.#cursor = cursor
-    this.replaceState({ items, status: 'ready', error: null, hasMore: cursor !== null })
+    const error = this.#feedError
+    this.replaceState({ items, status: error === null ? 'ready' : 'failed', error, hasMore: cursor !== null })
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
@@ -173,6 +184,7 @@ export class ItemStore extends Store<ItemStoreState> {
       } catch (error) {
         // The service no longer has the changes, so the list is read again.
         if (error instanceof ProblemError && error.problem.code === 'cursor-expired') continue
+        if (!signal.aborted) this.#feedError = asError(error)
         return this.#fail(error, signal)
       }
     }
@@ -202,6 +214,8 @@ export class ItemStore extends Store<ItemStoreState> {
     }, signal)
   }
 }
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
 
 /** The object that was shown before, if the item has not changed: libraries compare objects. */
 function unchangedOf(before: Media | undefined, item: Media): Media {
