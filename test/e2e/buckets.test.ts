@@ -575,6 +575,24 @@ test('G43, BK4, BK10 by keyboard only, a bucket is created with a token, which i
   await page.getByText(buckets.noMatch(name)).waitFor()
 })
 
+test('G43, BK10 a bucket that others have created anew is deleted only when the button is pressed again', async () => {
+  const name = uniqueName('anew')
+  const { guest, page, service, dialog } = await opened('')
+  await using _ = guest
+  await service.create(name)
+  await page.goto(`${server.url}/#buckets/${name}`)
+  await guest.button(buckets.delete).click()
+  await dialog.getByRole('textbox').fill(name)
+  await service.send('DELETE', `/api/buckets/${name}`)
+  await service.create(name)
+  await dialog.getByRole('button', { name: buckets.deleteBucket }).click()
+  await dialog.getByText(buckets.changedBeforeDeletion).waitFor()
+  await expectAccessible(guest, 'another bucket')
+  expect(await service.send('GET', `/api/buckets/${name}`)).toMatchObject({ name })
+  await dialog.getByRole('button', { name: buckets.deleteBucket }).click()
+  await page.getByText(buckets.deleted(name)).first().waitFor()
+})
+
 test('G40 the arrow keys lead from row to row, also to rows that were not drawn', async () => {
   const prefix = uniqueName('keys')
   const service = await manager('buckets:manage')

@@ -81,6 +81,7 @@ export function BucketPanel({ name }: { name: string }) {
       {isDeleting && (
         <DeleteDialog
           name={name}
+          etag={loaded?.etag ?? null}
           onClose={() => setDeleting(false)}
           onDeleted={() => {
             notices.show(texts.deleted(name))

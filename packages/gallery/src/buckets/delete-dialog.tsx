@@ -6,24 +6,34 @@ import { strings } from '../strings.ts'
 
 interface DeleteDialogProps {
   readonly name: string
+  /** Of the settings that the person has seen; null if they are unknown. */
+  readonly etag: string | null
   readonly onClose: () => void
   readonly onDeleted: () => void
 }
 
 /** Deletes a bucket after its name was typed; its files only after another question. */
-export function DeleteDialog({ name, onClose, onDeleted }: DeleteDialogProps) {
+export function DeleteDialog({ name, etag, onClose, onDeleted }: DeleteDialogProps) {
   const { buckets, connectionTo } = useService()
   const connection = connectionTo(name)
   /** The number of files that the bucket was found to have. */
   const [items, setItems] = useState<number | null>(null)
+  /** The settings of which the person knows: another bucket that got the name has others. */
+  const [seen, setSeen] = useState(etag)
+  const [isChanged, setChanged] = useState(false)
   const texts = strings.buckets
   async function remove(): Promise<void> {
+    const options = { withItems: items !== null, ifMatch: seen ?? undefined }
     try {
-      await connection.watch(() => buckets.delete(name, { withItems: items !== null }))
+      await connection.watch(() => buckets.delete(name, options))
     } catch (error) {
-      if (!(error instanceof ProblemError && error.problem.code === 'bucket-not-empty')) throw error
-      const { bucket } = await connection.watch(() => buckets.get(name))
-      return setItems(bucket.items + (bucket.trash_items ?? 0))
+      const code = error instanceof ProblemError ? error.problem.code : null
+      if (code !== 'bucket-not-empty' && code !== 'precondition-failed') throw error
+      const now = await connection.watch(() => buckets.get(name))
+      setSeen(now.etag)
+      setChanged(code === 'precondition-failed')
+      if (code === 'precondition-failed') return setItems(null)
+      return setItems(now.bucket.items + (now.bucket.trash_items ?? 0))
     }
     onDeleted()
   }
@@ -42,7 +52,7 @@ export function DeleteDialog({ name, onClose, onDeleted }: DeleteDialogProps) {
         <input type="text" name="name" autocapitalize="none" autocomplete="off" spellcheck={false} />
       </label>
       <p class="bucket-not-empty" role="status">
-        {items !== null && texts.notEmpty(items)}
+        {isChanged ? texts.changedBeforeDeletion : items !== null && texts.notEmpty(items)}
       </p>
     </ActionDialog>
   )

@@ -51,6 +51,8 @@ export const buckets: typeof english = {
   typeName: (name) => `Gib zur Bestätigung den Namen ein: ${name}`,
   nameDiffers: 'Das ist nicht der Name des Buckets.',
   deleteBucket: 'Bucket löschen',
+  changedBeforeDeletion:
+    'Nicht gelöscht: Jemand hat inzwischen die Einstellungen des Buckets geändert, oder es ist ein anderer Bucket mit diesem Namen. Drücke die Schaltfläche erneut, um ihn so zu löschen, wie er jetzt ist.',
   notEmpty: (items) =>
     `Der Bucket ist nicht gelöscht, denn er hat ${items === 0 ? 'Dateien' : files(items)}. Um sie mit zu löschen, drücke noch einmal auf den Knopf.`,
   deleteWithFiles: 'Bucket mit seinen Dateien löschen',

@@ -43,6 +43,8 @@ export const buckets = {
   typeName: (name: string) => `To confirm, type the name: ${name}`,
   nameDiffers: 'This is not the name of the bucket.',
   deleteBucket: 'Delete the bucket',
+  changedBeforeDeletion:
+    'Not deleted: somebody has changed the settings of the bucket in the meantime, or it is another bucket with this name. Press the button again to delete it as it is now.',
   notEmpty: (items: number) =>
     `The bucket is not deleted, because it has ${items === 0 ? 'files' : files(items)}. To delete them too, press the button again.`,
   deleteWithFiles: 'Delete the bucket with its files',

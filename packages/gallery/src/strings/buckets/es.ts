@@ -50,6 +50,8 @@ export const buckets: typeof english = {
   typeName: (name) => `Para confirmar, escribe el nombre: ${name}`,
   nameDiffers: 'Este no es el nombre del bucket.',
   deleteBucket: 'Eliminar el bucket',
+  changedBeforeDeletion:
+    'No se eliminó: alguien cambió entretanto los ajustes del bucket, o es otro bucket con este nombre. Pulsa el botón de nuevo para eliminarlo tal como está ahora.',
   notEmpty: (items) =>
     `El bucket no se ha eliminado, porque tiene ${items === 0 ? 'archivos' : files(items)}. Para eliminarlos también, pulsa otra vez el botón.`,
   deleteWithFiles: 'Eliminar el bucket con sus archivos',
