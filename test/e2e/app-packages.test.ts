@@ -157,9 +157,28 @@ describe.each(packages)('the package $name', ({ name, blocks }) => {
     await writeFile(join(folder, 'day 1/a.jpg'), await pictureOf(20, 30))
     await writeFile(join(folder, 'b.jpg'), await pictureOf(30, 30))
     await writeFile(join(folder, 'notes.txt'), 'no picture')
+    await writeFile(join(folder, 'broken.jpg'), await pictureOf(10, 10))
     await writeFile(join(directory.path, 'c.jpg'), await pictureOf(40, 30))
     await using opened = await pages.open(await scriptOf(name, blocks[0]), { url: server.url, token })
     const { page } = opened
+    // As if it was removed after the drop.
+    await page.evaluate(`{
+      globalThis.reported = []
+      addEventListener('error', (event) => { reported.push(event.message); event.preventDefault() })
+      const { webkitGetAsEntry } = DataTransferItem.prototype
+      DataTransferItem.prototype.webkitGetAsEntry = function () {
+        const entry = webkitGetAsEntry.call(this)
+        if (!entry?.isDirectory || entry.name !== 'album') return entry
+        const readers = Object.getPrototypeOf(entry.createReader())
+        const { readEntries } = readers
+        readers.readEntries = function (resolve, reject) {
+          const broken = (_, refuse) => refuse(new DOMException('gone', 'NotFoundError'))
+          const change = (entry) => entry.name === 'broken.jpg' && Object.defineProperty(entry, 'file', { value: broken })
+          readEntries.call(this, (entries) => { entries.forEach(change); resolve(entries) }, reject)
+        }
+        return entry
+      }
+    }`)
     const zone = page.getByRole('group', { name: 'Upload pictures' })
     const { x, y } = (await zone.boundingBox()) ?? { x: 0, y: 0 }
     await dropAt(page, { x: x + 5, y: y + 5 }, [folder, join(directory.path, 'c.jpg')], () =>
@@ -169,6 +188,7 @@ describe.each(packages)('the package $name', ({ name, blocks }) => {
       await row(page, path).locator('output', { hasText: 'done' }).waitFor()
     expect(await page.locator('li', { hasText: 'notes.txt' }).count()).toBe(0)
     expect(await page.locator('[data-over]').count()).toBe(0)
+    expect(await page.evaluate('reported')).toEqual([expect.stringContaining('album/broken.jpg')])
     const paths: (string | null | undefined)[] = []
     for await (const { path } of client.items()) paths.push(path)
     expect(paths.toSorted()).toEqual(['album/b.jpg', 'album/day 1/a.jpg', null].toSorted())

@@ -91,7 +91,7 @@ async function transferredFiles(transfer: DataTransfer): Promise<readonly NamedF
     .map((item) => ({ entry: item.webkitGetAsEntry?.() ?? null, file: item.getAsFile() }))
   const found = await Promise.all(
     sources.map(async ({ entry, file }) => {
-      if (entry && isDirectory(entry)) return await filesIn(entry)
+      if (entry && isDirectory(entry)) return await readable(entry, filesIn(entry))
       return file === null ? [] : [{ file, filename: file.name }]
     }),
   )
@@ -112,14 +112,28 @@ async function filesIn(folder: FileSystemDirectoryEntry): Promise<readonly Named
   }
   const found: NamedFile[] = []
   for (const entry of entries) {
-    if (isDirectory(entry)) found.push(...(await filesIn(entry)))
-    else if (isFile(entry)) {
-      const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject))
-      found.push({ file, filename: entry.fullPath.replace(/^\//, '') })
-    }
+    if (isDirectory(entry)) found.push(...(await readable(entry, filesIn(entry))))
+    else if (isFile(entry)) found.push(...(await readable(entry, fileOf(entry))))
   }
   return found
 }
+
+async function fileOf(entry: FileSystemFileEntry): Promise<readonly NamedFile[]> {
+  const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject))
+  return [{ file, filename: pathOf(entry) }]
+}
+
+/** What cannot be read, because it was removed or belongs to somebody else, is left out, and is an `error` event of the window. */
+const readable = (
+  entry: FileSystemEntry,
+  found: Promise<readonly NamedFile[]>,
+): Promise<readonly NamedFile[]> =>
+  found.catch((cause: unknown) => {
+    reportError(new Error(`${pathOf(entry)} cannot be read: ${String(cause)}`, { cause }))
+    return []
+  })
+
+const pathOf = ({ fullPath }: FileSystemEntry): string => fullPath.replace(/^\//, '')
 
 const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile
 const isDirectory = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory
