@@ -93,6 +93,16 @@ const bodyMemory = (hasLittleMemory ? 2 : 8) * 1024 * 1024
 /** As HttpParts.responseMemory, for all processes of the service. */
 const responseMemory = (hasLittleMemory ? 32 : 256) * 1024 * 1024
 
+interface ProcessParts {
+  readonly requestLog: RequestLog
+  /** Called when a thread has ended unexpectedly; the process must stop then. */
+  readonly onFailure: (error: Error) => void
+  /** Null where this process is the whole service. */
+  readonly shared: SharedParts | null
+  /** Null where the Model Context Protocol is off. */
+  readonly handleMcp: HandleMcp | null
+}
+
 /**
  * Starts a process that handles requests: the whole service, or one of its workers. The parent of workers holds the lock of the data
  * directory, has recovered, and sweeps. Rejects when another service uses the data directory or the address.
@@ -100,183 +110,213 @@ const responseMemory = (hasLittleMemory ? 32 : 256) * 1024 * 1024
 export async function startService(
   config: Config,
   log: Logger,
-  parts: {
-    readonly requestLog: RequestLog
-    /** Called when a thread has ended unexpectedly; the process must stop then. */
-    readonly onFailure: (error: Error) => void
-    /** Null where this process is the whole service. */
-    readonly shared: SharedParts | null
-    /** Null where the Model Context Protocol is off. */
-    readonly handleMcp: HandleMcp | null
-  },
+  parts: ProcessParts,
 ): Promise<ServiceProcess> {
-  const { requestLog, onFailure, shared, handleMcp } = parts
+  const { requestLog, shared } = parts
   const metrics = new Metrics(shared && (() => shared.readMetrics()))
   metrics.watchLog(requestLog.dropped)
   const peers = shared === null ? null : shared.counts
-  return startInSteps({ config, log, metrics, peers }, async (context) => {
-    const { closers } = context
+  return startInSteps({ config, log, metrics, peers }, (context) => startProcess(context, parts))
+}
 
-    // The data.
-    if (shared === null) lockDirectory(context)
-    else {
-      const lock = lockWorker(config)
-      closers.add('the lock of the worker', () => lock.release())
-    }
-    const data = await openData(context, onFailure, shared?.owner)
-    const { catalog, blobs } = data
-    const space = openSpace(context)
+async function startProcess(context: StartContext, parts: ProcessParts): Promise<ServiceProcess> {
+  const { config, closers, metrics } = context
+  const isWhole = parts.shared === null
+  const stored = await openStored(context, parts)
+  const { data, ownLocks, remover, deleter, openBytes } = stored
 
-    // What one process of the service does alone, before it handles requests and while it does.
-    const ownLocks = new OwnUploadLocks()
-    const locks = shared === null ? ownLocks : new SharedUploadLocks(shared.locks)
-    if (shared === null) {
-      await recoverData(context, data)
-      await checkDataHistory(context, data)
-      await startSweeps(context, data)
-      watchFreeSpace(context, space)
-    }
+  // The port is bound before, because URLs in responses contain it where MEDIABUCKET_PORT is 0.
+  const bound = await openPort(context, config.port)
+  const boundS3 = config.s3Port === null ? null : await openPort(context, config.s3Port)
+  const provided = await provideOperations(context, stored, bound)
+  const { settings, operations } = provided
+  if (isWhole) metrics.watchReadiness(operations.monitoring.readiness)
 
-    // What operations use.
-    const remover = startRemovals(context, data)
-    const deleter = startBucketRemovals(context, data)
-    const openBytes = openBytesOperation({ catalog, blobs })
-    const pictures = startPictures(config, {
-      ...context,
-      catalog,
-      blobs,
-      openBytes,
-      hasRoom: () => space.hasRoom(),
-    })
-    closers.add('the processes of pictures', pictures.close)
-    closers.add('resumable uploads', () => locks.allReleased())
+  const created = createServers(context, parts, { stored, provided, bound, boundS3 })
+  const { http, s3, gallery } = created
+  closers.add('the HTTP server', bound.close)
+  await bound.serve(http)
+  if (s3 !== null && boundS3 !== null) {
+    closers.add('the S3 server', boundS3.close)
+    await boundS3.serve(s3)
+  }
+  if (isWhole) {
+    startExpirySweeps(context, data, { locks: ownLocks, remover, deleter })
+    startWebhooks(context, data, settings)
+    startTakenSweep(context, data, openBytes)
+    startSizesSweep(context, data)
+  }
+  const address = {
+    baseUrl: settings.baseUrl,
+    port: bound.port,
+    s3Port: boundS3?.port ?? null,
+    hasGallery: gallery !== null,
+  }
+  const firstToken = isWhole ? await issueFirstToken(data.catalog) : null
+  return new RunningProcess(context, created, { settings, data, operations, address, firstToken })
+}
 
-    // The operations. The port is bound before, because URLs in responses contain it where MEDIABUCKET_PORT is 0.
-    const bound = await openPort(context, config.port)
-    const boundS3 = config.s3Port === null ? null : await openPort(context, config.s3Port)
-    const settings = { ...boundConfig(config, bound.port), tools: toolNames(pictures.tools) }
-    metrics.watchReadOnly(() => settings.readOnly)
-    const gallery = loadGallery(context)
-    const issuer =
-      config.issuer &&
-      (await openIssuer(config.issuer, { removeExpired: (id) => remover.removeExpired(id), catalog, log }))
-    const operations = createOperations(context, {
-      catalog,
-      blobs,
-      space,
-      locks,
-      openBytes,
-      pictures,
-      remover,
-      deleter,
-      settings,
-      issuer,
-    })
+/** Opens the data, and what operations use of it. */
+async function openStored(context: StartContext, { onFailure, shared }: ProcessParts) {
+  const { config, closers } = context
+  if (shared === null) lockDirectory(context)
+  else {
+    const lock = lockWorker(config)
+    closers.add('the lock of the worker', () => lock.release())
+  }
+  const data = await openData(context, onFailure, shared?.owner)
+  const { catalog, blobs } = data
+  const space = openSpace(context)
 
-    if (shared === null) metrics.watchReadiness(operations.monitoring.readiness)
+  // What one process of the service does alone, before it handles requests and while it does.
+  const ownLocks = new OwnUploadLocks()
+  const locks = shared === null ? ownLocks : new SharedUploadLocks(shared.locks)
+  if (shared === null) {
+    await recoverData(context, data)
+    await checkDataHistory(context, data)
+    await startSweeps(context, data)
+    watchFreeSpace(context, space)
+  }
 
-    // HTTP.
-    const downloadLog = startDownloadLog(context, { catalog, space })
-    const usage = startUsageLog(context, { catalog, space })
-    const ownSecret = handleMcp && (shared?.ownSecret ?? newOwnSecret())
-    const addresses = new ClientAddresses(config.trustedProxies, ownSecret)
-    const limits = new RequestLimits(config, { addresses, metrics, log, peers })
-    const [stopping, closing] = [new AbortController(), new AbortController()]
-    const { http, s3 } = createApp(
-      operations,
-      {
-        settings,
-        catalog,
-        log,
-        metrics,
-        limits,
-        usage,
-        addresses,
-        stopping: stopping.signal,
-        closing: closing.signal,
-        bodyMemory,
-        responseMemory: Math.ceil(responseMemory / config.workers),
-      },
-      {
-        requestLines: requestLog,
-        downloadLog,
-        gallery,
-        signIn: issuer?.signIn ?? null,
-        mcp:
-          handleMcp !== null && ownSecret !== null
-            ? {
-                handle: handleMcp,
-                canWrite: config.mcp === 'write',
-                ownFetch: createOwnFetch({
-                  secret: ownSecret,
-                  host: new URL(defaultBaseUrl(config.host, bound.port)).hostname.replace(/^\[|\]$/g, ''),
-                  port: bound.port,
-                  baseUrls: [settings.baseUrl, settings.mediaBaseUrl],
-                }),
-              }
-            : null,
-        s3: boundS3 && { host: config.s3Host, port: boundS3.port },
-      },
-    )
-    const servers = s3 === null ? [http] : [http, s3]
-    const connections = servers.map(trackUnusedConnections)
-    limitConnections(servers, config, { addresses, metrics, log, peers })
-    closers.add('the HTTP server', bound.close)
-    await bound.serve(http)
-    if (s3 !== null && boundS3 !== null) {
-      closers.add('the S3 server', boundS3.close)
-      await boundS3.serve(s3)
-    }
-    if (shared === null) {
-      startExpirySweeps(context, data, { locks: ownLocks, remover, deleter })
-      startWebhooks(context, data, settings)
-      startTakenSweep(context, data, openBytes)
-      startSizesSweep(context, data)
-    }
+  const remover = startRemovals(context, data)
+  const deleter = startBucketRemovals(context, data)
+  const openBytes = openBytesOperation({ catalog, blobs })
+  const hasRoom = () => space.hasRoom()
+  const pictures = startPictures(config, { ...context, catalog, blobs, openBytes, hasRoom })
+  closers.add('the processes of pictures', pictures.close)
+  closers.add('resumable uploads', () => locks.allReleased())
+  return { data, space, ownLocks, locks, remover, deleter, openBytes, pictures }
+}
 
-    const firstToken = shared === null ? await issueFirstToken(catalog) : null
-    return {
-      address: {
-        baseUrl: settings.baseUrl,
-        port: bound.port,
-        s3Port: boundS3?.port ?? null,
-        hasGallery: gallery !== null,
-      },
-      firstToken,
-      data,
-      operations,
-      http,
-      metrics,
+type Stored = Awaited<ReturnType<typeof openStored>>
 
-      reload(reloaded) {
-        log.level = reloaded.logLevel
-        limits.setRates(reloaded)
-        Object.assign(settings, corsOriginsOf({ ...config, ...reloaded }, settings.baseUrl))
-        settings.readOnly = reloaded.readOnly
-      },
-
-      async stop() {
-        // From now on readiness is false, and responses close their connections.
-        stopping.abort()
-        await setTimeout(config.shutdownDelay)
-        // Clients of streams connect again at once, and find another service only now.
-        closing.abort()
-        const deadline = startTimer(() => {
-          for (const server of servers) server.closeAllConnections()
-        }, config.shutdownTimeout)
-        // Repeated, because a connection becomes unused when its request has been answered.
-        const closingUnused = setInterval(() => {
-          for (const each of connections) each.closeUnused()
-        }, closeInterval)
-        try {
-          await closers.closeAll()
-        } finally {
-          clearInterval(closingUnused)
-          clearTimeout(deadline)
-        }
-      },
-    }
+/** The operations, and the settings that are known when the port is. */
+async function provideOperations(context: StartContext, stored: Stored, { port }: Pick<BoundPort, 'port'>) {
+  const { config, log, metrics } = context
+  const { data, space, locks, remover, deleter, openBytes, pictures } = stored
+  const { catalog, blobs } = data
+  const settings = { ...boundConfig(config, port), tools: toolNames(pictures.tools) }
+  metrics.watchReadOnly(() => settings.readOnly)
+  const issuer =
+    config.issuer &&
+    (await openIssuer(config.issuer, { removeExpired: (id) => remover.removeExpired(id), catalog, log }))
+  const operations = createOperations(context, {
+    ...{ catalog, blobs, space, locks, openBytes, pictures, remover, deleter, settings, issuer },
   })
+  return { settings, issuer, operations }
+}
+
+type Provided = Awaited<ReturnType<typeof provideOperations>>
+
+/** Creates the servers, which do not listen yet. */
+function createServers(
+  context: StartContext,
+  { requestLog, shared, handleMcp }: ProcessParts,
+  opened: {
+    readonly stored: Stored
+    readonly provided: Provided
+    readonly bound: BoundPort
+    readonly boundS3: BoundPort | null
+  },
+) {
+  const { config, log, metrics, peers } = context
+  const { space, data } = opened.stored
+  const { settings, operations, issuer } = opened.provided
+  const { port } = opened.bound
+  const { catalog } = data
+  const gallery = loadGallery(context)
+  const downloadLog = startDownloadLog(context, { catalog, space })
+  const usage = startUsageLog(context, { catalog, space })
+  const ownSecret = handleMcp && (shared?.ownSecret ?? newOwnSecret())
+  const addresses = new ClientAddresses(config.trustedProxies, ownSecret)
+  const limits = new RequestLimits(config, { addresses, metrics, log, peers })
+  const [stopping, closing] = [new AbortController(), new AbortController()]
+  const ownFetch =
+    ownSecret === null
+      ? null
+      : createOwnFetch({
+          ...{ secret: ownSecret, port, baseUrls: [settings.baseUrl, settings.mediaBaseUrl] },
+          host: new URL(defaultBaseUrl(config.host, port)).hostname.replace(/^\[|\]$/g, ''),
+        })
+  const { http, s3 } = createApp(
+    operations,
+    {
+      ...{ settings, catalog, log, metrics, limits, usage, addresses, bodyMemory },
+      ...{ stopping: stopping.signal, closing: closing.signal },
+      responseMemory: Math.ceil(responseMemory / config.workers),
+    },
+    {
+      ...{ requestLines: requestLog, downloadLog, gallery, signIn: issuer?.signIn ?? null },
+      mcp: handleMcp && ownFetch && { handle: handleMcp, canWrite: config.mcp === 'write', ownFetch },
+      s3: opened.boundS3 && { host: config.s3Host, port: opened.boundS3.port },
+    },
+  )
+  const servers = s3 === null ? [http] : [http, s3]
+  const connections = servers.map(trackUnusedConnections)
+  limitConnections(servers, config, { addresses, metrics, log, peers })
+  return { http, s3, servers, connections, gallery, limits, stopping, closing }
+}
+
+type Created = ReturnType<typeof createServers>
+
+class RunningProcess implements ServiceProcess {
+  readonly address: ServiceAddress
+  readonly firstToken: string | null
+  readonly data: OpenData
+  readonly operations: Operations
+  readonly http: HttpServer
+  readonly metrics: Metrics
+  readonly #context: StartContext
+  readonly #created: Created
+  readonly #settings: Provided['settings']
+
+  constructor(
+    context: StartContext,
+    created: Created,
+    parts: Pick<Provided, 'settings' | 'operations'> &
+      Pick<ServiceProcess, 'data' | 'address' | 'firstToken'>,
+  ) {
+    this.address = parts.address
+    this.firstToken = parts.firstToken
+    this.data = parts.data
+    this.operations = parts.operations
+    this.http = created.http
+    this.metrics = context.metrics
+    this.#context = context
+    this.#created = created
+    this.#settings = parts.settings
+  }
+
+  reload(reloaded: ReloadableSettings): void {
+    const { config, log } = this.#context
+    log.level = reloaded.logLevel
+    this.#created.limits.setRates(reloaded)
+    Object.assign(this.#settings, corsOriginsOf({ ...config, ...reloaded }, this.#settings.baseUrl))
+    this.#settings.readOnly = reloaded.readOnly
+  }
+
+  async stop(): Promise<void> {
+    const { config, closers } = this.#context
+    const { servers, connections, stopping, closing } = this.#created
+    // From now on readiness is false, and responses close their connections.
+    stopping.abort()
+    await setTimeout(config.shutdownDelay)
+    // Clients of streams connect again at once, and find another service only now.
+    closing.abort()
+    const deadline = startTimer(() => {
+      for (const server of servers) server.closeAllConnections()
+    }, config.shutdownTimeout)
+    // Repeated, because a connection becomes unused when its request has been answered.
+    const closingUnused = setInterval(() => {
+      for (const each of connections) each.closeUnused()
+    }, closeInterval)
+    try {
+      await closers.closeAll()
+    } finally {
+      clearInterval(closingUnused)
+      clearTimeout(deadline)
+    }
+  }
 }
 
 /** The free space, from which the uploads of this process claim their bytes. */

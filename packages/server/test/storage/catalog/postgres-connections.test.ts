@@ -145,7 +145,7 @@ describe('PostgreSQL: connections', () => {
   async function connect(): Promise<Connections> {
     const address = parseDatabaseUrl(await freshDatabase())
     const connections = await openConnections(address, { readers: 1, writers: 1 })
-    onTestFinished(connections.close)
+    onTestFinished(() => connections.close())
     return connections
   }
 
@@ -155,7 +155,7 @@ describe('PostgreSQL: connections', () => {
     // Also the time for opening a connection, which a busy machine needs.
     const settings = { readers: 1, writers: 1, connectTimeout: 2_000 }
     const connections = await openConnections({ servers, label: 'two databases' }, settings)
-    onTestFinished(connections.close)
+    onTestFinished(() => connections.close())
     // Ends during the second wait. If each wait selected the next server, every second one would select the first again.
     const ended = connections.read((session) => session.run('SELECT pg_sleep(3)'))
     await Promise.allSettled([connections.read((session) => session.run('SELECT 1'))])
@@ -338,7 +338,7 @@ test('FE9 the bell listens again after its connection has ended soon after it be
   let opened = 0
   const bell = new PostgresBell(
     {
-      read: connections.read,
+      read: (work) => connections.read(work),
       async openClient() {
         const client = await connections.openClient()
         opened += 1
@@ -370,7 +370,7 @@ test('FE9 the bell leaves no connection behind when it cannot listen', async () 
   const ended = Promise.withResolvers<void>()
   const bell = new PostgresBell(
     {
-      read: connections.read,
+      read: (work) => connections.read(work),
       async openClient() {
         const client = await connections.openClient()
         client.on('end', ended.resolve)

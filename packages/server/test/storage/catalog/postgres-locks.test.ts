@@ -49,7 +49,7 @@ async function databaseOfThisVersion(): Promise<string> {
 async function upgradeDatabase(url: string): Promise<void> {
   const address = parseDatabaseUrl(url)
   const connections = await openConnections(address, { readers: 1, writers: 1 })
-  onTestFinished(connections.close)
+  onTestFinished(() => connections.close())
   await migrate(connections, address.label, '', [
     { tables: ['items', 'buckets'], statements: 'ALTER TABLE items ADD COLUMN rating int4' },
     { tables: ['items'], statements: 'UPDATE items SET rating = size' },
@@ -84,7 +84,7 @@ describe('PostgreSQL: locks', () => {
     await catalog.createUpload(lockedUpload)
     await catalog.createUpload(upload)
     const connections = await openConnections(parseDatabaseUrl(url), { readers: 1, writers: 1 })
-    onTestFinished(connections.close)
+    onTestFinished(() => connections.close())
     await holdOpen(url, `SELECT FROM buckets WHERE id = ${locked} FOR UPDATE`)
     const item = newItem()
     const adding = (bucketId: BucketId, added = newItem()): Write => ({
@@ -186,7 +186,7 @@ describe('PostgreSQL: locks', () => {
       readers: 1,
       writers: 1,
     })
-    onTestFinished(connections.close)
+    onTestFinished(() => connections.close())
     const victim = (code: string) => `DO $$ BEGIN RAISE EXCEPTION 'victim' USING ERRCODE = '${code}'; END $$`
     let left = 3
     const again = runTransaction(connections, async (session) => {

@@ -50,90 +50,108 @@ export async function openConnections(
   address: DatabaseAddress,
   options: ConnectionOptions,
 ): Promise<Connections> {
-  const { readers, writers, readTimeout = defaultReadTimeout } = options
-  const { connectTimeout = defaultConnectTimeout, onOpened = () => {} } = options
+  const { readTimeout = defaultReadTimeout, connectTimeout = defaultConnectTimeout } = options
   const servers = selectServer(await orderServers(address, { connectTimeout, readTimeout }))
-  const preparation: Preparation = { named: true }
-  const opened: Opened = { timelines: new WeakMap(), sockets: new WeakMap(), onOpened }
-  const settings = { connectionTimeoutMillis: connectTimeout, pipeline: true }
-  const reading = openPool(servers, opened, { ...settings, max: readers })
-  const writing = openPool(servers, opened, { ...settings, max: writers })
-  let closing: Promise<unknown> | null = null
+  return new PooledConnections(servers, { ...options, readTimeout, connectTimeout })
+}
 
-  /** Tries each server once, beginning with the last one that was the primary. */
-  async function connect(pool: Pool): Promise<PoolClient> {
-    for (let left = servers.count; ; ) {
-      const server = servers.current()
-      try {
-        const client = await connecting(pool.connect())
-        if (servers.isLatest(opened.timelines.get(client) ?? 0)) return client
-        // It was opened before a failover.
-        client.release(true)
-      } catch (error) {
-        left -= 1
-        if (!isDead(error) || isQueueTimeout(error)) throw error
-        servers.skip(server)
-        if (left === 0) throw error
-      }
+class PooledConnections implements Connections {
+  readonly #servers: Servers
+  readonly #opened: Opened
+  readonly #reading: Pool
+  readonly #writing: Pool
+  readonly #readTimeout: number
+  readonly #preparation: Preparation = { named: true }
+  #closing: Promise<unknown> | null = null
+
+  constructor(servers: Servers, options: ConnectionOptions & Timeouts) {
+    const { readers, writers, readTimeout, connectTimeout, onOpened = () => {} } = options
+    this.#servers = servers
+    this.#opened = { timelines: new WeakMap(), sockets: new WeakMap(), onOpened }
+    this.#readTimeout = readTimeout
+    const settings = { connectionTimeoutMillis: connectTimeout, pipeline: true }
+    this.#reading = openPool(servers, this.#opened, { ...settings, max: readers })
+    this.#writing = openPool(servers, this.#opened, { ...settings, max: writers })
+  }
+
+  async read<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    try {
+      return await this.#usePrepared(this.#reading, this.#readTimeout, work)
+    } catch (error) {
+      if (!isDead(error)) throw error
+      return this.#usePrepared(this.#reading, this.#readTimeout, work)
     }
   }
 
-  async function use<T>(pool: Pool, timeout: number | undefined, work: (session: Session) => Promise<T>) {
-    const client = await connect(pool)
+  write<T>(work: (session: Session) => Promise<T>, timeout?: number): Promise<T> {
+    return this.#usePrepared(this.#writing, timeout, work)
+  }
+
+  async openClient(): Promise<Client> {
+    const client = new Client(this.#servers.current())
+    client.on('error', () => undefined)
+    try {
+      await connecting(client.connect())
+      await connecting(requirePrimary(client, this.#servers))
+      return client
+    } catch (error) {
+      await client.end().catch(() => undefined)
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing ??= Promise.all([this.#reading.end(), this.#writing.end()])
+    await this.#closing
+  }
+
+  /** Repeats the work without named statements if they cannot be used. Its transaction has failed, so it changed nothing. */
+  async #usePrepared<T>(
+    pool: Pool,
+    timeout: number | undefined,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await this.#use(pool, timeout, work)
+    } catch (error) {
+      if (!isUnprepared(error)) throw error
+      this.#preparation.named = false
+      return this.#use(pool, timeout, work)
+    }
+  }
+
+  async #use<T>(pool: Pool, timeout: number | undefined, work: (session: Session) => Promise<T>): Promise<T> {
+    const client = await this.#connect(pool)
     let failure: unknown = null
     try {
-      const destroy = () => opened.sockets.get(client)?.destroy()
-      return await work(openSession(client, preparation, destroy, timeout))
+      const destroy = () => this.#opened.sockets.get(client)?.destroy()
+      return await work(openSession(client, this.#preparation, destroy, timeout))
     } catch (error) {
       failure = error
       throw error
     } finally {
       // After an error of a prepared statement, a transaction may still be open.
-      client.release(failure !== null && (pool === writing || isDead(failure) || isUnprepared(failure)))
+      const isUnusable = pool === this.#writing || isDead(failure) || isUnprepared(failure)
+      client.release(failure !== null && isUnusable)
     }
   }
 
-  /** Repeats the work without named statements if they cannot be used. Its transaction has failed, so it changed nothing. */
-  async function usePrepared<T>(
-    pool: Pool,
-    timeout: number | undefined,
-    work: (session: Session) => Promise<T>,
-  ) {
-    try {
-      return await use(pool, timeout, work)
-    } catch (error) {
-      if (!isUnprepared(error)) throw error
-      preparation.named = false
-      return use(pool, timeout, work)
+  /** Tries each server once, beginning with the last one that was the primary. */
+  async #connect(pool: Pool): Promise<PoolClient> {
+    for (let left = this.#servers.count; ; ) {
+      const server = this.#servers.current()
+      try {
+        const client = await connecting(pool.connect())
+        if (this.#servers.isLatest(this.#opened.timelines.get(client) ?? 0)) return client
+        // It was opened before a failover.
+        client.release(true)
+      } catch (error) {
+        left -= 1
+        if (!isDead(error) || isQueueTimeout(error)) throw error
+        this.#servers.skip(server)
+        if (left === 0) throw error
+      }
     }
-  }
-
-  return {
-    async read(work) {
-      try {
-        return await usePrepared(reading, readTimeout, work)
-      } catch (error) {
-        if (!isDead(error)) throw error
-        return usePrepared(reading, readTimeout, work)
-      }
-    },
-    write: (work, timeout) => usePrepared(writing, timeout, work),
-    async openClient() {
-      const client = new Client(servers.current())
-      client.on('error', () => undefined)
-      try {
-        await connecting(client.connect())
-        await connecting(requirePrimary(client, servers))
-        return client
-      } catch (error) {
-        await client.end().catch(() => undefined)
-        throw error
-      }
-    },
-    async close() {
-      closing ??= Promise.all([reading.end(), writing.end()])
-      await closing
-    },
   }
 }
 

@@ -83,7 +83,7 @@ export async function openPostgresAuditLog(url: string): Promise<AuditLog> {
     },
 
     bucketNames: async () => readBucketNames(await run(bucketNameRows)),
-    close: connections.close,
+    close: () => connections.close(),
   }
 }
 

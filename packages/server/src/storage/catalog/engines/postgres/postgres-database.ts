@@ -348,6 +348,6 @@ export async function openPostgresInspection(url: string): Promise<CatalogInspec
     write: (work) => runTransaction(connections, (session) => runWork(session, work()), 0),
     // PostgreSQL has tools of its own for its files: checksums, pg_amcheck.
     damage: async () => ({ details: [], rows: [], bytes: [] }),
-    close: connections.close,
+    close: () => connections.close(),
   })
 }

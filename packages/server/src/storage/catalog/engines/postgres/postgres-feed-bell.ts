@@ -54,7 +54,7 @@ export class PostgresBell {
   /** As FeedBell. */
   watch(bucketId: BucketId, onChange: () => void): () => void {
     this.#listener ??= listen({
-      open: this.#connections.openClient,
+      open: () => this.#connections.openClient(),
       test: () => this.#notify(`${this.#self} `),
       self: this.#self,
       receive: (payload) => this.#receive(payload),

@@ -91,6 +91,6 @@ function engineOf(connections: Connections): TransferEngine {
     name: 'postgres',
     query: (query) => runQuery(run, query),
     write: (work) => runTransaction(connections, (session) => runWork(session, work()), 0),
-    close: connections.close,
+    close: () => connections.close(),
   }
 }
