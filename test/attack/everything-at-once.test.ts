@@ -34,13 +34,17 @@ function attack(targets: Targets) {
   }
 }
 
-/** Any error but the one that the attacks intend, a full disk. */
+/** Any error but those of a full disk, which the attacks intend: it can be nearly full until the stop (docs/interface.md US8). */
 const isUnexpected = ({ level, msg }: Record<string, unknown>) =>
-  Number(level) >= 50 && !`${msg}`.startsWith('uploads are refused until there is more free space')
+  Number(level) >= 50 &&
+  ![
+    'uploads are refused until there is more free space',
+    'requests and downloads of some buckets were not added to their usage',
+  ].some((expected) => `${msg}`.startsWith(expected))
 
 test.skipIf(isSkipped)(
   'L4, M2, U1 a server with a heap of 256 MB and a disk of 40 MB lists and deletes during all attacks at once, and stores uploads afterwards',
-  { timeout: 180_000 },
+  { timeout: 420_000 },
   async () => {
     await using disk = await smallDisk(40)
     await using server = await startServer({ NODE_OPTIONS: '--max-old-space-size=256' }, disk.path)
@@ -71,12 +75,16 @@ test.skipIf(isSkipped)(
         expect(page.total).toBe(mine.length)
         listings += 1
       }
-      await until('the disk is full', async () => {
-        const body = new Uint8Array(500_000)
-        const response = await server.request('/api/media', { method: 'POST', body })
-        await response.arrayBuffer()
-        return response.status === 507
-      })
+      await until(
+        'the disk is full',
+        async () => {
+          const body = new Uint8Array(500_000)
+          const response = await server.request('/api/media', { method: 'POST', body })
+          await response.arrayBuffer()
+          return response.status === 507
+        },
+        240_000,
+      )
       const { status } = await server.request(`/api/media/${mine[0]?.id}`, { method: 'DELETE' })
       expect(status).toBe(204)
     }

@@ -46,7 +46,10 @@ async function installEarlierVersion(directory: string) {
   return { clone, publish, program: join(clone, 'packages/server/bin/mediabucket.js') }
 }
 
-test('docs/operations/upgrade.md: its lines upgrade an installation, whose items stay', async () => {
+// npm installs what has changed.
+test('docs/operations/upgrade.md: its lines upgrade an installation, whose items stay', {
+  timeout: 420_000,
+}, async () => {
   await using scratch = await temporaryDirectory()
   const directory = scratch.path
   const data = join(directory, 'data')
