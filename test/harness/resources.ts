@@ -23,7 +23,7 @@ async function contentsIn(directory: string): Promise<number> {
 }
 
 /** Files in the blob store: stored ones, and those that are being received. */
-async function blobsIn(directory: string): Promise<{ stored: number; temporary: number }> {
+export async function blobsIn(directory: string): Promise<{ stored: number; temporary: number }> {
   const settings = await databaseSettings(directory)
   if (settings['MEDIABUCKET_BLOBS_URL'] !== undefined) return await countObjects(settings)
   const [stored, temporary] = await Promise.all(

@@ -16,6 +16,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { beforeAll, expect, test } from 'vitest'
+import { blobsIn } from '../harness/resources.ts'
 import { errorCode, sendSigned, useS3Door } from '../harness/s3-door.ts'
 
 const door = useS3Door()
@@ -166,4 +167,25 @@ test('SP9 wrong parts, numbers and uploads get errors, and an aborted upload is 
     { name: 'NoSuchUpload' },
   )
   expect((await client.send(new ListObjectsV2Command({ Bucket, Prefix: Key }))).KeyCount).toBe(0)
+})
+
+test('SP3 a body of another SHA-256 than the signed one is stored neither as an object nor as a part, of any size', async () => {
+  const { data } = door.server
+  const before = await blobsIn(data)
+  const UploadId = await create('wrong')
+  for (const size of [100, 300_000]) {
+    const signing = { method: 'PUT', body: Buffer.alloc(size, 'x'), payloadHash: '0'.repeat(64) }
+    for (const query of ['', `?uploadId=${UploadId}&partNumber=1`])
+      expect(
+        await errorCode(await sendSigned(door.pair, `${door.endpoint}/${Bucket}/wrong${query}`, signing)),
+      ).toBe('400 ContentSHA256Mismatch')
+  }
+  await expect(client.send(new HeadObjectCommand({ Bucket, Key: 'wrong' }))).rejects.toMatchObject({
+    name: 'NotFound',
+  })
+  expect((await client.send(new ListPartsCommand({ Bucket, Key: 'wrong', UploadId }))).Parts ?? []).toEqual(
+    [],
+  )
+  const { stored, temporary } = await blobsIn(data)
+  expect([stored <= before.stored, temporary]).toEqual([true, 0])
 })

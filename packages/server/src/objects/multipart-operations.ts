@@ -37,8 +37,8 @@ export interface PartSource {
   readonly body: AsyncIterable<Uint8Array>
   /** Bytes; null if unknown. */
   readonly size: number | null
-  /** Called after the last byte and before anything is committed; throws if the bytes are not those that were announced. */
-  readonly finish: () => { readonly etag: string; readonly checksum: string | null }
+  /** Called with the SHA-256 of the bytes before anything is committed; throws if they are not those that were announced. */
+  readonly finish: (sha256: Uint8Array) => { readonly etag: string; readonly checksum: string | null }
 }
 
 export interface MultipartParts extends CompletionParts {
@@ -128,7 +128,10 @@ async function putPart(
     const hold = (bytes: number) => reservation.hold({ items: 0, bytes: Math.max(0, bytes - replacedBytes) })
     await hold(size ?? 0)
     const blob = await blobs.receive(newId(), counted(body, claim.arrived.bind(claim), hold), limit)
-    const ended = await attempt(finish, () => blobs.discard([blob]))
+    const ended = await attempt(
+      () => finish(blob.sha256),
+      () => blobs.discard([blob]),
+    )
     const part: StoredPart = { ...ended, number, itemId: blob.id, size: blob.size, storedAt: now() }
     return await commitBlobs(blobs, [blob], async () => {
       reservation.beginCommit()

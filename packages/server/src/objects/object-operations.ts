@@ -58,6 +58,8 @@ interface NewObject {
   readonly declaredType: string | null
   /** Called after the last byte and before anything is committed; throws if the bytes are not those that were announced. */
   readonly finish: () => FinishedObject
+  /** As `finish`, with the SHA-256 of the bytes. */
+  readonly check?: (sha256: Uint8Array) => void
 }
 
 interface ObjectSelection {
@@ -225,7 +227,7 @@ async function putObject(
   { catalog, storeFile, deleteLater, now }: ObjectParts,
   caller: ObjectCaller,
   key: string,
-  { body, size, isPublic, conditions, declaredType, focus = null, finish }: NewObject,
+  { body, size, isPublic, conditions, declaredType, focus = null, finish, check }: NewObject,
 ): Promise<StoredObject> {
   requireNewKey(key)
   const outcome: { finished?: FinishedObject; headers?: string } = {}
@@ -244,6 +246,7 @@ async function putObject(
       by: caller.actor,
       expiresAt: defaultExpiry(caller.itemDays, now()),
       atMost: size,
+      ...(check && { check }),
       readFreed: () => freedBy(catalog, caller.bucketId, key),
       add: async (item) => {
         const { finished, headers } = outcome

@@ -92,7 +92,7 @@ async function uploadPart(
   const number = readPartNumber(request.parameter('partNumber'))
   const upload = await multiparts.find(caller, key, uploadIdOf(request))
   const algorithm = upload.checksum?.algorithm ?? null
-  const body = new ObjectBody(request, payload, { otherwise: algorithm })
+  const body = new ObjectBody(request, payload, { otherwise: algorithm, isStored: true })
   if (algorithm !== null && body.algorithm !== algorithm)
     throw new S3Error('InvalidRequest', `The upload has checksums of ${algorithm}.`)
   body.requireLength()
@@ -101,7 +101,8 @@ async function uploadPart(
   const { etag } = await multiparts.putPart(caller, upload, number, {
     body: body.read(http.readBody),
     size: body.size,
-    finish: () => {
+    finish: (sha256) => {
+      body.requireSha256(sha256)
       const { md5, checksum } = body.finish()
       stated = checksum
       return {

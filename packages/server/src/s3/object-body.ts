@@ -83,6 +83,8 @@ export interface BodyOptions {
   readonly otherwise?: ChecksumAlgorithm | null
   /** False if the checksum that the request states is not that of its body. */
   readonly isChecked?: boolean
+  /** True if the store computes the SHA-256 of the body, which `requireSha256` then gets. */
+  readonly isStored?: boolean
 }
 
 /** The body of a request: decodes it, hashes it while it arrives, and compares what the client has stated. */
@@ -103,7 +105,7 @@ export class ObjectBody {
   constructor(
     request: S3Request,
     payload: Payload,
-    { otherwise = null, isChecked = true }: BodyOptions = {},
+    { otherwise = null, isChecked = true, isStored = false }: BodyOptions = {},
   ) {
     this.#request = request
     this.#payload = payload
@@ -117,7 +119,7 @@ export class ObjectBody {
         'InvalidRequest',
         'The request announces a trailer, which its x-amz-content-sha256 does not.',
       )
-    this.#sha256 = payload.sha256 === null ? null : createHash('sha256')
+    this.#sha256 = payload.sha256 === null || isStored ? null : createHash('sha256')
     this.#checksum = this.#stated && newChecksum(this.#stated.algorithm)
   }
 
@@ -195,10 +197,16 @@ export class ObjectBody {
     this.#checksum?.update(bytes)
   }
 
-  /** Call it once, after the last byte. Throws S3Error `BadDigest` and `ContentSHA256Mismatch`. */
-  finish(): BodyDigests {
-    if (this.#sha256 !== null && this.#sha256.digest('hex') !== this.#payload.sha256)
+  /** Compares the SHA-256 of the bytes with the one that is signed, if there is one. Throws S3Error `ContentSHA256Mismatch`. */
+  requireSha256(found: Uint8Array): void {
+    const { sha256 } = this.#payload
+    if (sha256 !== null && Buffer.from(found).toString('hex') !== sha256)
       throw new S3Error('ContentSHA256Mismatch')
+  }
+
+  /** Call it once, after the last byte. Throws S3Error `BadDigest` and, unless the body is stored, `ContentSHA256Mismatch`. */
+  finish(): BodyDigests {
+    if (this.#sha256 !== null) this.requireSha256(this.#sha256.digest())
     const md5 = this.#md5.digest()
     if (this.#contentMd5 !== null && md5.toString('base64') !== this.#contentMd5)
       throw new S3Error('BadDigest', 'The MD5 of the body is not that of Content-MD5.')

@@ -80,13 +80,14 @@ async function putObject({ http, operations }: S3Context, call: ObjectCall) {
   const headers = readObjectHeaders(request)
   const isPublic = isPublicAcl(request, caller)
   const conditions = readConditions(request)
-  const body = new ObjectBody(request, payload)
+  const body = new ObjectBody(request, payload, { isStored: true })
   body.requireLength()
   http.metrics.countActiveUpload(request.response)
   const stored = await operations.objects.putObject(caller, key, {
     body: await bytesOf(http, request, body),
     size: body.size,
     ...{ isPublic, conditions, declaredType: headers.contentType ?? null },
+    check: (sha256) => body.requireSha256(sha256),
     finish: () => {
       const { md5, checksum } = body.finish()
       const stated: ObjectHeaders =

@@ -117,6 +117,8 @@ interface FileOptions<T> extends Required<Pick<StoreOptions, 'by' | 'atMost' | '
   readonly isReserved?: boolean
   /** What the removal of an item that this one replaces frees. Called if the file does not fit into the quota without it. */
   readonly readFreed?: () => Promise<Amount>
+  /** Called with the SHA-256 of the bytes as they were sent; throws if the file is not to be stored. */
+  readonly check?: (sha256: Uint8Array) => void
   /** Adds the row of the item, and what belongs to it, in one transaction, or nothing. */
   readonly add: (item: AddedItem) => Promise<{ readonly isAdded: boolean; readonly result: T }>
 }
@@ -126,7 +128,7 @@ async function storeFile<T>(
   store: Store,
   bucket: UploadBucket,
   file: IncomingFile,
-  { isReserved = false, readFreed, add, ...options }: FileOptions<T>,
+  { isReserved = false, readFreed, check, add, ...options }: FileOptions<T>,
 ): Promise<T> {
   const size = options.atMost ?? 0
   requireKeptType(bucket, file.sent)
@@ -142,6 +144,12 @@ async function storeFile<T>(
     const [arrival] = await new Reception(store, bucket, taken, receiving).receive([[file]])
     if (arrival === undefined) throw new TypeError('a file was received without a result')
     const received = blobsOf([arrival.file])
+    try {
+      check?.(arrival.sha256)
+    } catch (error) {
+      await store.blobs.discard(received)
+      throw error
+    }
     return await commitBlobs(store.blobs, received, async () => {
       reservation.beginCommit()
       const { isAdded, result } = await add(arrival.item)
