@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Type } from 'typebox'
@@ -249,4 +252,18 @@ test('a token that is refused ends the command with a message, before the protoc
   const ended = await runClient({ url: server.url, token: 'mbkt_wrong' }, 'mcp')
   expect([ended.stdout, ended.code]).toEqual(['', 3])
   expect(ended.stderr).toContain('token')
+})
+
+test('a message that is too large ends the command with a message', async () => {
+  const { command, env } = commandLine(server, 'mcp')
+  const [file = '', ...args] = command
+  const child = spawn(file, args, { env, stdio: ['pipe', 'ignore', 'pipe'] })
+  onTestFinished(() => void child.kill())
+  const stderr = text(child.stderr)
+  // The command ends before it has read everything.
+  child.stdin.on('error', () => undefined)
+  child.stdin.write(Buffer.alloc(12_000_000, 'x'))
+  const [code] = await once(child, 'exit')
+  expect([code, await stderr]).toEqual([1, expect.stringMatching(/maximum size.*connection was closed/s)])
+  expect(await stderr).not.toContain('await')
 })
