@@ -39,7 +39,8 @@ async function onOneDatabase(
   { inject, settings = {}, count = servers }: ClusterFault,
 ): Promise<Ledger> {
   const ledger = createLedger()
-  await using other = await openOtherServer(ledger.random)
+  // Uploads are repeated until they succeed, so no file is refused.
+  await using other = await openOtherServer(ledger.random, () => false)
   const more = ledger.random(3) === 0 ? other.scanSettings : other.settings
   await using cluster = await openCluster({ database, servers: count, settings: { ...settings, ...more } })
   const { clients, work } = workOn(cluster.running, ledger, other)
