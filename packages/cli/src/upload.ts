@@ -118,7 +118,7 @@ Options:
       )
     if (isRemote && (!positionals.every(isSourceUrl) || isDryRun || exclude.length > 0))
       throw new UsageError(
-        'upload URL takes URLs only, no --exclude and no --dry-run. A directory of this name is ./https:',
+        'upload takes URLs or paths, not both, and no --exclude and no --dry-run with URLs. Write ./ before a path that begins like a URL.',
       )
     if (filename !== undefined && !isInput && !(isRemote && positionals.length === 1))
       throw new UsageError(
