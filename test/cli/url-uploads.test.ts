@@ -84,3 +84,12 @@ test('FU1 upload URL stores the files at URLs, and prints URLs without their que
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('MEDIABUCKET_URL_UPLOADS')])
   expect(refused.stderr).not.toContain('lacks a scope')
 })
+
+test('a URL that no request can have is a mistake of the command, and is not shown with its password', async () => {
+  for (const wrong of ['http://', 'https://[x/a', 'http://me:secret@127.0.0.1/a']) {
+    const { code, stdout, stderr } = await runClient(server, 'upload', `${other.url}/before`, wrong)
+    expect([wrong, code, stdout]).toEqual([wrong, 2, ''])
+    expect(stderr).toMatch(/^mediabucket: upload takes URLs with a host, and without user name and password/)
+    expect(stderr).not.toContain('secret')
+  }
+})

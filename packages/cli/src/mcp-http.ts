@@ -40,10 +40,13 @@ export async function handleMcp(call: McpRequest): Promise<Response> {
   const client = createClient({ url, token, bucket: namedBucket, fetch, retry: { attempts: 1 } })
   const context = { client, url, interrupted: signal, explain: () => null }
   const handler = createMcpHandler(() => createMcpServer(context, { bucket, granted: scopes, canWrite }))
-  const response = await handler.fetch(request, { parsedBody: message })
-  // Before the server is closed.
-  const body = await response.arrayBuffer()
-  await handler.close()
-  const { status, headers } = response
-  return new Response(body.byteLength === 0 ? null : body, { status, headers })
+  try {
+    const response = await handler.fetch(request, { parsedBody: message })
+    // Before the server is closed.
+    const body = await response.arrayBuffer()
+    const { status, headers } = response
+    return new Response(body.byteLength === 0 ? null : body, { status, headers })
+  } finally {
+    await handler.close()
+  }
 }

@@ -40,7 +40,7 @@ import {
   type UploadStates,
   uploadStates,
 } from './upload-state.ts'
-import { isSourceUrl, uploadUrls } from './url-uploads.ts'
+import { isSourceUrl, requireSourceUrls, uploadUrls } from './url-uploads.ts'
 
 interface Arguments {
   readonly paths: readonly string[]
@@ -120,6 +120,7 @@ Options:
       throw new UsageError(
         'upload takes URLs or paths, not both, and no --exclude and no --dry-run with URLs. Write ./ before a path that begins like a URL.',
       )
+    if (isRemote) requireSourceUrls(positionals)
     if (filename !== undefined && !isInput && !(isRemote && positionals.length === 1))
       throw new UsageError(
         '--filename is the name of standard input, or of one URL: upload - --filename NAME',

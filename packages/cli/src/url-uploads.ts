@@ -1,9 +1,21 @@
 import type { Labels } from '@mediabucket/client'
 import { affectsAllFiles, type ClientContext } from './client-command.ts'
-import { CommandError } from './command.ts'
+import { CommandError, UsageError } from './command.ts'
 import { createProgressBars, formatCount, formatSize, type LineFormat, printItem } from './terminal.ts'
 
 export const isSourceUrl = (path: string): boolean => /^https?:\/\//i.test(path)
+
+function isPlainUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { username, password } = new URL(text)
+  return username === '' && password === ''
+}
+
+/** Throws UsageError for a text that the client does not take for a URL, without showing it: it may have a password. */
+export function requireSourceUrls(urls: readonly string[]): void {
+  if (!urls.every(isPlainUrl))
+    throw new UsageError('upload takes URLs with a host, and without user name and password')
+}
 
 interface UrlArguments {
   /** The URLs. */
