@@ -354,11 +354,7 @@ function readSelectedKeys(
       },
       (text) => (by == null && isStart(text, maxKeyLength) ? text : null),
     )
-  const keys = () =>
-    read('keys', false, { text: 'on (also without a value) or off', accepted: ['', 'on', 'off'] }, (text) =>
-      text === '' || text === 'on' ? true : text === 'off' ? false : null,
-    )
-  const hasKeys = 'keys' in values && keys()
+  const hasKeys = 'keys' in values && read('keys', false, switchAccepts, parseSwitch)
   if ('key' in values) return { key: key(), keys: true }
   return hasKeys ? { keys: true } : {}
 }
@@ -381,17 +377,17 @@ export function readListedUrls(query: Readonly<Record<string, unknown>>): Listed
   return urls
 }
 
-/** The values of the parameter `names`; the empty one is `on`. */
-export const namesParameters = ['', 'on', 'off'] as const
-export type NamesParameter = (typeof namesParameters)[number]
+/** The values of a parameter that switches something; the empty one is `on`. */
+export const switchValues = ['', 'on', 'off'] as const
+export type SwitchValue = (typeof switchValues)[number]
+const switchAccepts = { text: 'on (also without a value) or off', accepted: switchValues }
+const parseSwitch = (text: string): boolean | null =>
+  text === '' || text === 'on' ? true : text === 'off' ? false : null
 
 /** Whether the URLs in a response have the names of their items (docs/interface.md B13); null if it is not stated. Throws Fault `parameter-malformed`. */
 export function readNames(query: Readonly<Record<string, unknown>>): boolean | null {
   const parameters = createParameterReader(query)
-  const accepts = { text: 'on (also without a value) or off', accepted: namesParameters }
-  const names = parameters.read<boolean | null>('names', null, accepts, (text) =>
-    text === '' || text === 'on' ? true : text === 'off' ? false : null,
-  )
+  const names = parameters.read<boolean | null>('names', null, switchAccepts, parseSwitch)
   parameters.finish()
   return names
 }

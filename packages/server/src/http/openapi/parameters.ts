@@ -16,8 +16,8 @@ import {
   maxListLimit,
   maxPageSize,
   maxWait,
-  type NamesParameter,
-  namesParameters,
+  type SwitchValue,
+  switchValues,
 } from '../../core/queries.ts'
 
 // The schemas of queries and of path parameters.
@@ -120,9 +120,9 @@ const urls = Type.Optional(
 )
 
 const names = Type.Optional(
-  Type.Unsafe<NamesParameter>({
+  Type.Unsafe<SwitchValue>({
     type: 'string',
-    enum: [...namesParameters],
+    enum: [...switchValues],
     examples: ['on'],
     description:
       'Whether the URLs have the names of the items (B13): `on`, which may be left out, or `off`. By default, MEDIABUCKET_NAMES determines it.',
@@ -235,9 +235,9 @@ export const ItemListQuery = Type.Object({
     }),
   ),
   keys: Type.Optional(
-    Type.Unsafe<'' | 'on' | 'off'>({
+    Type.Unsafe<SwitchValue>({
       type: 'string',
-      enum: ['', 'on', 'off'],
+      enum: [...switchValues],
       examples: ['on'],
       description:
         'Whether the items have the member `key` (K21): `on`, which may be left out, or `off`, the default.',
