@@ -135,8 +135,12 @@ test('a file is stored from a URL without its bytes in a message, and private ad
   })
   const { id, filename } = jsonOf(await call('store_from_url', { url: `${other.url}/a.txt` }))
   expect([filename, jsonOf(await call('describe_file', { id })).size]).toEqual(['a.txt', 19])
-  for (const url of ['http://10.0.0.1/', 'http://[::1]/', 'http://169.254.169.254/', 'file:///etc/passwd'])
+  for (const url of ['http://10.0.0.1/', 'http://[::1]/', 'http://169.254.169.254/'])
     expect([url, (await call('store_from_url', { url })).isError]).toEqual([url, true])
+  for (const url of ['file:///etc/passwd', 'http://user:password@example.org/', 'harbour.jpg']) {
+    const { isError, content } = await call('store_from_url', { url })
+    expect([url, isError, content[0]?.text]).toEqual([url, true, expect.stringContaining('http or https')])
+  }
   expect(received.join('\n')).not.toContain('recognizable')
 })
 
