@@ -1,11 +1,14 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import sharp from 'sharp'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { pdfOf } from '../harness/pdf.ts'
 import { quarters, uploadPicture } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
+import { needTools } from '../harness/tools.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { upload } from '../harness/upload.ts'
 import { readPage, readTokenList } from '../harness/wire.ts'
@@ -201,6 +204,25 @@ test('MC1, MC4 requests without a valid token, of foreign pages, and of other fo
   expect((await post(list, { authorization })).headers.get('cache-control')).toBe('no-store')
   await server.command('token', 'revoke', id)
   await expectProblem(await post(list, { authorization }), 401, 'token-revoked')
+})
+
+test('MC2, V14 an agent sees the first page of a PDF', async () => {
+  needTools('pdftoppm')
+  const { call } = await connect(server.url, `Bearer ${server.token}`)
+  const page = { width: 300, height: 200 }
+  const content = `1 0 0 rg 0 0 ${page.width} ${page.height} re f`
+  const document = pdfOf([
+    '<</Type/Catalog/Pages 2 0 R>>',
+    '<</Type/Pages/Kids[3 0 R]/Count 1>>',
+    `<</Type/Page/Parent 2 0 R/MediaBox[0 0 ${page.width} ${page.height}]/Contents 4 0 R>>`,
+    `<</Length ${content.length}>>\nstream\n${content}\nendstream`,
+  ])
+  const { id } = await upload(server, document, { name: 'red.pdf', type: 'application/pdf' })
+  const { content: seen } = await call('see_picture', { id, width: 300 })
+  expect(seen[1]).toMatchObject({ type: 'image', mimeType: 'image/webp' })
+  const picture = sharp(Buffer.from(String(Reflect.get(Object(seen[1]), 'data')), 'base64'))
+  const [red, green, blue] = (await picture.stats()).channels.map(({ mean }) => Math.round(mean))
+  expect([Number(red) > 240, Number(green) < 16, Number(blue) < 16]).toEqual([true, true, true])
 })
 
 test('MC2 a tool is not called with arguments that it does not have', async () => {
