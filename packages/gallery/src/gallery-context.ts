@@ -78,7 +78,12 @@ export interface Gallery extends BucketAccess {
   readonly trash: Trash
   readonly uploads: Uploads
   /** Loads the code that the viewer needs for its first item. */
-  loadPhotoSwipe(): Promise<typeof import('./viewer/photo-swipe.tsx')>
+  loadPhotoSwipe(): Promise<
+    typeof import('./viewer/photo-swipe.tsx') & {
+      /** Those of buckets that have none of their own. */
+      readonly serviceSizes: readonly string[]
+    }
+  >
   readonly files: FileAccess
   readonly sharing: Sharing
   close(): void

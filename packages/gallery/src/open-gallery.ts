@@ -184,6 +184,10 @@ export function openGallery(
 
 async function importPhotoSwipe(connection: Connection): ReturnType<Gallery['loadPhotoSwipe']> {
   await connection.untilReached()
-  const [{ openPhotoSwipe }] = await Promise.all([import('./viewer/photo-swipe.tsx'), loadTexts('slides')])
-  return { openPhotoSwipe }
+  const [{ openPhotoSwipe }, serviceSizes] = await Promise.all([
+    import('./viewer/photo-swipe.tsx'),
+    import('./service/service-sizes.ts').then(({ loadServiceSizes }) => loadServiceSizes()),
+    loadTexts('slides'),
+  ])
+  return { openPhotoSwipe, serviceSizes }
 }

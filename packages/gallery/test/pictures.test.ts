@@ -2,8 +2,8 @@ import type { Media } from '@mediabucket/client'
 import sharp from 'sharp'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { animatedPng } from '../../../test/harness/animated-png.ts'
-import { moves } from '../src/service/motion.ts'
 import { mediaIdOf } from '../src/service/urls.ts'
+import { moves } from '../src/viewer/moving-files.ts'
 import { pictureSlide } from '../src/viewer/picture-slide.ts'
 
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Choice, IconButton } from '../components/controls.tsx'
-import { loadServiceSizes } from '../service/sign-in-info.ts'
+import { loadServiceSizes } from '../service/service-sizes.ts'
 import { strings } from '../strings.ts'
 import { type FieldsProps, noOthers, Other } from './setting-fields.tsx'
 import {

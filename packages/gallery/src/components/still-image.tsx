@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 
-interface StillImageProps {
+export interface StillImageProps {
   readonly src: string
   readonly alt: string
   readonly class?: string

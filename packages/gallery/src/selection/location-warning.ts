@@ -1,11 +1,9 @@
 import type { Media } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
-import { mayHaveCameraData, readCameraData } from '../service/camera-data.ts'
 import type { FileAccess } from '../service/file-access.ts'
-import { isPrivate } from '../service/urls.ts'
 
 /** A picture that the person decides about: it has a location, or could not be loaded to examine it. */
-interface LocationQuestion {
+export interface LocationQuestion {
   readonly media: Media
   readonly examined: boolean
 }
@@ -23,12 +21,6 @@ export interface LocationWarning {
   cancel(): void
 }
 
-/** Pictures of a selection that are examined. */
-const maxExamined = 100
-
-/** Pictures that are examined at the same time. */
-const parallelism = 4
-
 export function createLocationWarning(
   files: Pick<FileAccess, 'bytes' | 'renew'>,
   closing: AbortSignal,
@@ -44,37 +36,11 @@ export function createLocationWarning(
     answer = null
   }
 
-  /** A signed URL may have expired. */
-  const read = async (media: Media) =>
-    readCameraData(files, (isPrivate(media) && (await files.renew(media.id))) || media, closing)
-
-  /** The first picture that has a location, or else the first that could not be examined; null if there is none. */
-  async function findQuestion(media: readonly Media[]): Promise<LocationQuestion | null> {
-    const pictures = media.filter(
-      ({ id, content_type }) => mayHaveCameraData(content_type) && !harmless.has(id),
-    )
-    const waiting = pictures.slice(0, maxExamined)
-    let located: Media | null = null
-    let failed: Media | null = null
-    const examine = async () => {
-      for (let next = waiting.shift(); next && located === null; next = waiting.shift())
-        try {
-          const data = await read(next)
-          if (data?.location) located ??= next
-          else harmless.add(next.id)
-        } catch {
-          failed ??= next
-        }
-    }
-    await Promise.all(Array.from({ length: parallelism }, examine))
-    if (located) return { media: located, examined: true }
-    return failed && { media: failed, examined: false }
-  }
-
   return {
     pending,
     async allows(media) {
-      const question = await findQuestion(media)
+      const { findLocated } = await import('./located-pictures.ts')
+      const question = await findLocated(media, { files, harmless, closing })
       if (question === null) return true
       if (closing.aborted) return false
       decide(false)

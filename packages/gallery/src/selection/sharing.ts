@@ -1,9 +1,8 @@
 import type { Client, Media } from '@mediabucket/client'
 import type { ReadonlySignal } from '@preact/signals'
-import { copyText } from '../copy-text.ts'
-import { type Connection, errorMessage } from '../service/connection.ts'
+import type { Connection } from '../service/connection.ts'
 import type { FileAccess } from '../service/file-access.ts'
-import { addressOf, isPrivate, type LinkNames } from '../service/urls.ts'
+import type { LinkNames } from '../service/urls.ts'
 import type { Notices } from '../shell/notices.ts'
 import { strings } from '../strings.ts'
 import type { LocationWarning } from './location-warning.ts'
@@ -20,7 +19,7 @@ export interface Sharing {
   downloadZip(ids: readonly string[], filename: string): Promise<void>
 }
 
-interface Dependencies {
+export interface SharingParts {
   readonly client: Pick<Client, 'createLinks'>
   readonly connection: Pick<Connection, 'watch'>
   readonly notices: Pick<Notices, 'show'>
@@ -31,71 +30,21 @@ interface Dependencies {
   readonly closing: AbortSignal
 }
 
-export function createSharing(parts: Dependencies): Sharing {
-  const { connection, notices } = parts
-  const fail = (text: string) => notices.show(text, { tone: 'bad' })
-
-  /** The items that exist; null if the person does not want to share them. */
-  async function toShare(ids: readonly string[]): Promise<readonly Media[] | null> {
-    const media = await parts.selectMany.describe(ids)
-    return (await parts.locationWarning.allows(media)) ? media : null
+export function createSharing(parts: SharingParts): Sharing {
+  async function perform(
+    act: (actions: typeof import('./share-actions.ts')) => Promise<void>,
+  ): Promise<void> {
+    const actions = await import('./share-actions.ts').catch(() => null)
+    if (actions !== null) await act(actions)
+    else parts.notices.show(strings.notLoaded, { tone: 'bad' })
   }
-
-  async function copyLines(lines: readonly string[], note: string): Promise<void> {
-    const copied = lines.length > 0 && (await copyText(lines.join('\n')))
-    if (copied) notices.show(strings.link.copied(lines.length) + note)
-    else fail(strings.link.failed)
-  }
-
   return {
-    async copyLinks(ids, form = 'plain') {
-      try {
-        const media = await toShare(ids)
-        if (media === null) return
-        const note = media.some(isPrivate) ? ` ${strings.link.needsToken}` : ''
-        const names = parts.names.peek()
-        const toText = form === 'plain' ? null : (await import('./link-texts.ts')).linkTexts[form]
-        const lines = media.map((item) => {
-          const address = addressOf(item, names)
-          return toText === null ? address : toText(item, address)
-        })
-        await copyLines(lines, note)
-      } catch (error) {
-        fail(errorMessage(error))
-      }
-    },
-    async copyExpiringLinks(ids, seconds) {
-      try {
-        if ((await toShare(ids)) === null) return
-        const chosen = parts.names.peek()
-        const names = chosen === 'service' ? undefined : chosen === 'on'
-        const options = { expiresIn: seconds, names }
-        const { urls } = await connection.watch(() => parts.client.createLinks(ids, options))
-        const time = strings.link.lifetime(seconds / 3_600)
-        await copyLines([...urls.values()], ` ${strings.link.validFor(time)}.`)
-      } catch (error) {
-        fail(errorMessage(error))
-      }
-    },
-    async saveFile(media) {
-      try {
-        await connection.watch(() => parts.files.save(media))
-      } catch (error) {
-        fail(errorMessage(error))
-      }
-    },
-    async downloadZip(ids, filename) {
-      try {
-        const { saveAsZip } = await import('./download-zip.ts')
-        const media = await parts.selectMany.describe(ids)
-        notices.show(strings.selected.zipStarted(ids.length))
-        await saveAsZip(media, filename, parts.files, parts.closing)
-      } catch {
-        if (!parts.closing.aborted) fail(strings.selected.zipFailed)
-      }
-    },
+    copyLinks: (ids, form = 'plain') => perform((actions) => actions.copyLinks(parts, ids, form)),
+    copyExpiringLinks: (ids, seconds) => perform((actions) => actions.copyExpiringLinks(parts, ids, seconds)),
+    saveFile: (media) => perform((actions) => actions.saveFile(parts, media)),
+    downloadZip: (ids, filename) => perform((actions) => actions.downloadZip(parts, ids, filename)),
   }
 }
 
 export const linkForms = ['plain', 'markdown', 'html'] as const
-type LinkForm = (typeof linkForms)[number]
+export type LinkForm = (typeof linkForms)[number]

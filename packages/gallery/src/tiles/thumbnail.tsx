@@ -2,7 +2,7 @@ import type { Media } from '@mediabucket/client'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
-import { StillImage } from '../components/still-image.tsx'
+import type { StillImageProps } from '../components/still-image.tsx'
 import { kindOf, shortType } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { standsStill } from '../service/motion.ts'
@@ -10,6 +10,7 @@ import { decode, hasExcerpt, loadText } from '../service/text-preview.ts'
 import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
 import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { useCode } from '../use-code.ts'
 
 /** Of a drawing on a canvas. Pixels. */
 const drawingSide = 400
@@ -88,12 +89,18 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
       {placeholder}
       {state !== 'waiting' &&
         (standsStill(media) ? (
-          <StillImage {...picture} alt="" side={media.variants ? undefined : drawingSide} />
+          <FirstFrame {...picture} alt="" side={media.variants ? undefined : drawingSide} />
         ) : (
           <img {...picture} alt="" loading="lazy" decoding="async" draggable={false} />
         ))}
     </span>
   )
+}
+
+/** A picture that stands still, when its code is loaded. */
+function FirstFrame(picture: StillImageProps) {
+  const code = useCode(() => import('../components/still-image.tsx'))
+  return code === 'loading' || code === 'failed' ? null : <code.StillImage {...picture} />
 }
 
 /** A tile shows what fits of this much text. Bytes. */

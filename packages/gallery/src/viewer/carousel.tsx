@@ -1,6 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
-import { loadServiceSizes } from '../service/sign-in-info.ts'
 import { strings } from '../strings.ts'
 import type { SlideView } from './photo-swipe.tsx'
 
@@ -30,10 +29,8 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
     let unmounted = false
     setState('loading')
     const open = async () => {
-      const own = usage.bucket.peek()?.variants
-      const [{ openPhotoSwipe }, sizes, ...media] = await Promise.all([
+      const [{ openPhotoSwipe, serviceSizes }, ...media] = await Promise.all([
         loadPhotoSwipe(),
-        own ?? loadServiceSizes(),
         ...ids.map(mediaCache.load),
       ])
       const start = ids.indexOf(currentId.current)
@@ -44,7 +41,7 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
         start,
         files: { ...files, save: sharing.saveFile },
         placeholders,
-        sizes,
+        sizes: usage.bucket.peek()?.variants ?? serviceSizes,
         onMove(index) {
           const item = ids[index]
           if (item && item !== currentId.current) router.show(item)

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { restoreFocus } from '../components/modal.tsx'
 import { StillImage } from '../components/still-image.tsx'
-import { readMotion } from '../service/motion.ts'
 import { bytesUrl, isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { readMotion } from './moving-files.ts'
 import { Backdrop, type FileSlideProps, PictureErrorCard } from './slides.tsx'
 
 interface StillSlideProps extends FileSlideProps {
