@@ -142,6 +142,33 @@ test('R13 a cancelled upload leaves the list at once, and its bytes the service;
   await until('the end of the upload', removed)
 })
 
+test('R9 an upload that is cancelled after its last byte deletes no item', async () => {
+  const token = await newToken(server, randomUUID())
+  const [stored, cancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const sent: string[] = []
+  const size = 2_000_000
+  const client = createClient({
+    ...{ url: server.url, token },
+    async fetch(input, init) {
+      const { method } = new Request(input, init)
+      sent.push(method)
+      const response = await fetch(input, init)
+      if (method !== 'PATCH' || response.headers.get('upload-offset') !== `${size}`) return response
+      stored.resolve()
+      await cancelled.promise
+      throw new DOMException('aborted', 'AbortError')
+    },
+  })
+  const queue = createUploadQueue(client)
+  const [id] = queue.add([fileOf('film.bin', size), fileOf('b.bin')])
+  await stored.promise
+  queue.cancel(id)
+  cancelled.resolve()
+  await settled(queue)
+  expect(await namesOf(client)).toEqual(expect.arrayContaining(['film.bin', 'b.bin']))
+  expect(sent).not.toContain('DELETE')
+})
+
 test('R6 a closed queue with a resume store leaves its upload, which another queue continues; without one it removes it', async () => {
   await using opened = await open()
   const { proxy, client } = opened

@@ -236,9 +236,13 @@ export class UploadQueue extends Store<UploadQueueState> {
     return uploadId === null && upload.sent === upload.total
   }
 
-  /** Ends the resumable upload of an entry that is cancelled, so that its space is free at once. It expires anyway. */
-  #deleteUpload({ uploadId, isKept }: Entry): void {
-    if (uploadId !== null && !isKept) this.#client.deleteUpload(uploadId).catch(() => {})
+  /**
+   * Ends the resumable upload of an entry that is cancelled, so that its space is free at once. It expires anyway. One whose bytes have all been
+   * sent may be an item already, which would be deleted with it.
+   */
+  #deleteUpload({ upload, uploadId, isKept }: Entry): void {
+    if (uploadId !== null && !isKept && upload.sent < upload.total)
+      this.#client.deleteUpload(uploadId).catch(() => {})
   }
 }
 
