@@ -66,10 +66,13 @@ test.each(['CRC32', 'CRC32C', 'CRC64NVME', 'SHA256'] as const)(
     expect(
       Buffer.from((await part.Body?.transformToByteArray()) ?? []).equals(parts[2] ?? Buffer.alloc(0)),
     ).toBe(true)
-    const { ObjectParts } = await client.send(
-      new GetObjectAttributesCommand({ Bucket, Key, ObjectAttributes: ['ObjectParts'] }),
-    )
-    expect(ObjectParts).toMatchObject({ TotalPartsCount: 3 })
+    const partsOf = async (limit: { readonly MaxParts?: number }) => {
+      const command = { Bucket, Key, ObjectAttributes: ['ObjectParts' as const], ...limit }
+      return (await client.send(new GetObjectAttributesCommand(command))).ObjectParts
+    }
+    expect(await partsOf({})).toMatchObject({ TotalPartsCount: 3, IsTruncated: false })
+    expect(await partsOf({ MaxParts: 2 })).toMatchObject({ IsTruncated: true, NextPartNumberMarker: '2' })
+    expect(await partsOf({ MaxParts: 0 })).toMatchObject({ IsTruncated: false })
   },
 )
 

@@ -200,7 +200,8 @@ function partsOf(request: S3Request, parts: readonly ObjectPart[], checksum: Obj
   const limit = readLimit(request.header('x-amz-max-parts'), 'x-amz-max-parts')
   const after = readMarker(request.header('x-amz-part-number-marker'), 'x-amz-part-number-marker')
   const listed = parts.slice(after, after + limit)
-  const isCut = after + listed.length < parts.length
+  // Without parts, as max-parts 0 asks for, the next marker would never move.
+  const isCut = listed.length > 0 && after + listed.length < parts.length
   return {
     PartsCount: parts.length,
     PartNumberMarker: after,
