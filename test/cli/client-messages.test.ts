@@ -60,7 +60,10 @@ const invalid: readonly [args: readonly string[], message: RegExp][] = [
   [['ls', '--page', '0'], /--page takes a whole number of at least 1, not "0"/],
   [['ls', '--page', '1e3'], /not "1e3"/],
   [['ls', '--page', '1', '--all'], /--page or --all, not both/],
-  [['ls', '--newest', '--page', '1'], /--page, or --newest, --order, --kind, --name and --label, not both/],
+  [
+    ['ls', '--newest', '--page', '1'],
+    /--page, or --newest, --order, --kind, --name, --label and --names, not both/,
+  ],
   [['ls', '--newest', '--order', 'taken'], /--newest or --order, not both/],
   [
     ['ls', '--order', 'size'],

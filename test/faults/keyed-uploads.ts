@@ -4,7 +4,7 @@ import type { Ledger, Sending } from './ledger.ts'
 import { isRefusedFile, type OtherServer } from './other-server.ts'
 import type { Instance } from './server-instances.ts'
 
-export const isProblem = ({ headers }: Response) =>
+const isProblem = ({ headers }: Response) =>
   headers.get('content-type')?.startsWith('application/problem+json') === true
 
 /** Sends an upload and records its outcome, which is unknown without a response. */

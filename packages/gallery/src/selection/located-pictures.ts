@@ -2,7 +2,12 @@ import type { Media } from '@mediabucket/client'
 import { mayHaveCameraData, readCameraData } from '../service/camera-data.ts'
 import type { FileAccess } from '../service/file-access.ts'
 import { isPrivate } from '../service/urls.ts'
-import type { LocationQuestion } from './location-warning.ts'
+
+/** A picture that the person decides about: it has a location, or could not be loaded to examine it. */
+export interface LocationQuestion {
+  readonly media: Media
+  readonly examined: boolean
+}
 
 /** Pictures of a selection that are examined. */
 const maxExamined = 100

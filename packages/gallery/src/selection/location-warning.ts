@@ -1,12 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { FileAccess } from '../service/file-access.ts'
-
-/** A picture that the person decides about: it has a location, or could not be loaded to examine it. */
-export interface LocationQuestion {
-  readonly media: Media
-  readonly examined: boolean
-}
+import type { LocationQuestion } from './located-pictures.ts'
 
 /** Asks before the links or the bytes of pictures that have, or may have, a location are shared. */
 export interface LocationWarning {

@@ -1,11 +1,29 @@
-import type { Media } from '@mediabucket/client'
+import type { Client, Media } from '@mediabucket/client'
+import type { ReadonlySignal } from '@preact/signals'
 import { copyText } from '../copy-text.ts'
-import { errorMessage } from '../service/connection.ts'
-import { addressOf, isPrivate } from '../service/urls.ts'
+import { type Connection, errorMessage } from '../service/connection.ts'
+import type { FileAccess } from '../service/file-access.ts'
+import { addressOf, isPrivate, type LinkNames } from '../service/urls.ts'
+import type { Notices } from '../shell/notices.ts'
 import { strings } from '../strings.ts'
-import type { LinkForm, SharingParts } from './sharing.ts'
+import type { LocationWarning } from './location-warning.ts'
+import type { SelectMany } from './selection.ts'
 
 // What the buttons of sharing.ts do. Nothing of it is needed by the first view.
+
+/** A plain URL, or a text to paste. */
+export type LinkForm = 'plain' | keyof typeof import('./link-texts.ts').linkTexts
+
+export interface SharingParts {
+  readonly client: Pick<Client, 'createLinks'>
+  readonly connection: Pick<Connection, 'watch'>
+  readonly notices: Pick<Notices, 'show'>
+  readonly selectMany: Pick<SelectMany, 'describe'>
+  readonly locationWarning: Pick<LocationWarning, 'allows'>
+  readonly files: Pick<FileAccess, 'bytes' | 'renew' | 'save'>
+  readonly names: ReadonlySignal<LinkNames>
+  readonly closing: AbortSignal
+}
 
 const fail = ({ notices }: SharingParts, text: string) => notices.show(text, { tone: 'bad' })
 

@@ -1,12 +1,6 @@
-import type { Client, Media } from '@mediabucket/client'
-import type { ReadonlySignal } from '@preact/signals'
-import type { Connection } from '../service/connection.ts'
-import type { FileAccess } from '../service/file-access.ts'
-import type { LinkNames } from '../service/urls.ts'
-import type { Notices } from '../shell/notices.ts'
+import type { Media } from '@mediabucket/client'
 import { strings } from '../strings.ts'
-import type { LocationWarning } from './location-warning.ts'
-import type { SelectMany } from './selection.ts'
+import type { LinkForm, SharingParts } from './share-actions.ts'
 
 /** Copies links of items and downloads items. Never rejects. */
 export interface Sharing {
@@ -17,17 +11,6 @@ export interface Sharing {
   saveFile(media: Media): Promise<void>
   /** Downloads the files as an archive with this name. */
   downloadZip(ids: readonly string[], filename: string): Promise<void>
-}
-
-export interface SharingParts {
-  readonly client: Pick<Client, 'createLinks'>
-  readonly connection: Pick<Connection, 'watch'>
-  readonly notices: Pick<Notices, 'show'>
-  readonly selectMany: Pick<SelectMany, 'describe'>
-  readonly locationWarning: Pick<LocationWarning, 'allows'>
-  readonly files: Pick<FileAccess, 'bytes' | 'renew' | 'save'>
-  readonly names: ReadonlySignal<LinkNames>
-  readonly closing: AbortSignal
 }
 
 export function createSharing(parts: SharingParts): Sharing {
@@ -46,5 +29,4 @@ export function createSharing(parts: SharingParts): Sharing {
   }
 }
 
-export const linkForms = ['plain', 'markdown', 'html'] as const
-export type LinkForm = (typeof linkForms)[number]
+export const linkForms = ['plain', 'markdown', 'html'] as const satisfies readonly LinkForm[]
