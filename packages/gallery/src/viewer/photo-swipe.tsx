@@ -165,7 +165,11 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   // The image of a neighbour may be loaded before its slide exists.
   pswp.on('slideInit', ({ slide }) => void correctSize(slide))
   pswp.on('loadComplete', ({ slide, content }) => {
-    if (correctSize(slide)) slide.resize()
+    if (correctSize(slide)) {
+      // The zoom level of another size means nothing, and PhotoSwipe would keep the old size with it.
+      slide.currZoomLevel = slide.zoomLevels.initial
+      slide.resize()
+    }
     const item = media[content.index]
     const image = content.element
     if (!item || !(image instanceof HTMLImageElement) || image.naturalWidth === 0) return
