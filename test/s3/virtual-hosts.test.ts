@@ -6,7 +6,9 @@ import { sendRaw } from '../harness/raw-http.ts'
 import {
   codeOf,
   makeServicePair,
+  type Pair,
   rawRequest,
+  type S3Server,
   sendTarget,
   signTarget,
   startS3Server,
@@ -102,18 +104,32 @@ test('SP11 public objects are read at the host of their bucket', async () => {
   expect(codeOf(await get(`none.${name}`, '/public'))).toBe('404 NoSuchBucket')
 })
 
+/** A connection with an upload in progress. It is refused while that of the request before it is not closed yet. */
+async function openUpload({ server, endpoint }: S3Server, keys: Pair) {
+  for (;;) {
+    const connection = await openConnection(endpoint)
+    let isClosed = false
+    void connection.closed.then(() => {
+      isClosed = true
+    })
+    const { headers } = signTarget(keys, new URL(endpoint).host, '/few/a', { method: 'PUT', body: '12' })
+    connection.send(rawRequest('PUT', '/few/a', headers, '12').subarray(0, -1))
+    const state = await until('a request in progress', async () => {
+      const metrics = await (await fetch(`${server.url}/metrics`)).text()
+      return /^mediabucket_active_uploads 1$/m.test(metrics) ? 'active' : isClosed && 'closed'
+    })
+    if (state === 'active') return connection
+    connection[Symbol.dispose]()
+  }
+}
+
 test('SP7 a connection beyond the limits gets the error of S3', async () => {
   const few = await startS3Server({ MEDIABUCKET_MAX_CONNECTIONS: '1' })
   try {
     const keys = await makeServicePair(few.server)
     await sendTarget(keys, few.endpoint, '/few', { method: 'PUT' })
     // It has a request in progress, so that it is not closed for others.
-    using busy = await openConnection(few.endpoint)
-    const { headers } = signTarget(keys, new URL(few.endpoint).host, '/few/a', { method: 'PUT', body: '12' })
-    busy.send(rawRequest('PUT', '/few/a', headers, '12').subarray(0, -1))
-    await until('a request in progress', async () =>
-      /^mediabucket_active_uploads 1$/m.test(await (await fetch(`${few.server.url}/metrics`)).text()),
-    )
+    using _busy = await openUpload(few, keys)
     const request = rawRequest('GET', '/', { host: 'a' })
     const refused = await sendRaw(few.endpoint, request)
     expect(codeOf(refused)).toBe('503 SlowDown')
