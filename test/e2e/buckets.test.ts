@@ -575,8 +575,8 @@ test('G43, BK4, BK10 by keyboard only, a bucket is created with a token, which i
   await page.getByText(buckets.noMatch(name)).waitFor()
 })
 
-test('G43, BK10 a bucket that others have created anew is deleted only when the button is pressed again', async () => {
-  const name = uniqueName('anew')
+test('G43, BK10 a bucket that was deleted and created again is deleted only when the button is pressed again', async () => {
+  const name = uniqueName('again')
   const { guest, page, service, dialog } = await opened('')
   await using _ = guest
   await service.create(name)

@@ -123,7 +123,7 @@ function repeated({ key, completed, isPublic, headers }: OpenMultipart, etag: st
 /** A part was replaced or removed while its bytes were read. */
 class PartsChanged extends Error {}
 
-/** Completes the upload. Starts again if a part changes meanwhile. */
+/** Completes the upload. Starts again if a part was replaced before the completion was stored. */
 async function completeAtLast(
   parts: CompletionParts,
   caller: ObjectCaller,
