@@ -53,6 +53,12 @@ const slowdown = Number(process.env['MEDIABUCKET_TEST_SLOWDOWN'] ?? 1)
 const tellViolations = `addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
   console.error('policy violated: ' + effectiveDirective + ' by ' + blockedURI))`
 
+/** From now on the scripts of the page take `rate` times as long. */
+export async function slowDown(page: Page, rate: number): Promise<void> {
+  const tools = await page.context().newCDPSession(page)
+  await tools.send('Emulation.setCPUThrottlingRate', { rate })
+}
+
 export async function visit(
   browser: Browser | null,
   server: SharedServer,
@@ -65,10 +71,7 @@ export async function visit(
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   listenForFileChoosers(page)
-  if (slowdown > 1) {
-    const tools = await context.newCDPSession(page)
-    await tools.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
-  }
+  if (slowdown > 1) await slowDown(page, slowdown)
   const faults: string[] = []
   const requests: string[] = []
   const responses: (readonly [url: string, status: number])[] = []

@@ -33,7 +33,9 @@ export function BucketTable({ rows, total, order }: BucketTableProps) {
   const height = rowHeight[useIsNarrow() ? 'narrow' : 'wide']
   const view = useRowsInView(body, rows.length, height)
   const [focused, setFocused] = useState<number | null>(null)
-  /** The row that gets the focus with the next frame: further keys may come before it. */
+  /** The row that is to get the focus. That which has it stays in the document until then: it receives the keys. */
+  const [target, setTarget] = useState<number | null>(null)
+  /** The target as of the last key: further keys may come before the next frame. */
   const next = useRef<number | null>(null)
   usePlaceOfReturn(body, rows, height)
   const hasMore = list.hasMore.value
@@ -50,17 +52,18 @@ export function BucketTable({ rows, total, order }: BucketTableProps) {
   /** Moves the focus to a row, which is drawn first if it is not in view. */
   function focusRow(index: number): void {
     if (index < 0 || index >= rows.length) return
-    setFocused(index)
+    setTarget(index)
     next.current = index
     requestAnimationFrame(() => {
       if (next.current !== index) return
       next.current = null
+      setTarget(null)
       const link = body.current?.querySelector<HTMLElement>(`[data-row="${index}"] a`)
       link?.focus()
       link?.scrollIntoView({ block: 'nearest' })
     })
   }
-  const drawn = drawnRows(view, rows.length, focused)
+  const drawn = drawnRows(view, rows.length, [focused, target])
   const texts = strings.buckets.columns
   return (
     <table class="bucket-table" aria-label={strings.buckets.title} aria-rowcount={total + 1}>

@@ -35,11 +35,15 @@ export function useRowsInView(
   return { first: Math.min(first, count), end: Math.min(Math.max(end, 0), count) }
 }
 
-/** The rows that are drawn: those in view, some around them, and the one that has the focus. */
-export function drawnRows({ first, end }: RowsInView, count: number, focused: number | null): number[] {
+/** The rows that are drawn: those in view, some around them, and the `kept` ones, in their order. */
+export function drawnRows(
+  { first, end }: RowsInView,
+  count: number,
+  kept: readonly (number | null)[],
+): number[] {
   const from = Math.max(0, first - overscan)
   const to = Math.min(count, end + overscan)
-  const rows = Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index)
-  const isOther = focused !== null && focused < count && (focused < from || focused >= to)
-  return isOther ? [...rows, focused].toSorted((one, other) => one - other) : rows
+  const rows = new Set(Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index))
+  for (const row of kept) if (row !== null && row < count) rows.add(row)
+  return [...rows].toSorted((one, other) => one - other)
 }
