@@ -1,3 +1,4 @@
+import { fakeTime } from '../harness/moved-clock.ts'
 import { canMount } from '../harness/small-disk.ts'
 import { flippedByte, plantedBlobs } from './changed-blobs.ts'
 import {
@@ -38,7 +39,7 @@ import { killDuringBuckets, killDuringBucketsOnPostgres, killWorkersDuringBucket
 import { killUpkeep } from './kill-upkeep.ts'
 import { killDuringDeliveries, killDuringDeliveriesOnPostgres } from './kill-webhooks.ts'
 import { killWorkers } from './kill-workers.ts'
-import { fakeTime, movedClock } from './moved-clock.ts'
+import { clockMoves } from './moved-clock.ts'
 import { clientGone, sameKey } from './same-key.ts'
 import { secondServer } from './second-server.ts'
 import { stopBySignal } from './stop-by-signal.ts'
@@ -99,7 +100,7 @@ export const otherFaults: readonly FaultRow[] = [
   row('OK2, MU1, MU8, SP7', fullCatalogDiskOfObjects, 1, 5, canMount),
   row('U2, R6', failingSyncs, 1, 5, canTrace),
   row('S10', failingStatements, 1, 50),
-  row('L10, A9, R8', movedClock, 2, 5, () => fakeTime() !== null),
+  row('L10, A9, R8', clockMoves, 2, 5, () => fakeTime() !== null),
   row('O5, R6', stopBySignal, 1, 5),
   row('O6', secondServer, 1, 3),
   row('F3', flippedByte, 1, 5),

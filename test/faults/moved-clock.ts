@@ -1,18 +1,11 @@
-import { globSync } from 'node:fs'
-import { unlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { errorCode } from '../../packages/server/src/core/faults.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { isRunning } from '../harness/processes.ts'
+import { movedClock } from '../harness/moved-clock.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { listAll } from '../harness/upkeep.ts'
 import type { Fault } from './fault.ts'
 import { faultOnStage, must, type Stage } from './stage.ts'
 import { startRawUpload, startResumableUpload } from './unfinished-uploads.ts'
-
-/** Debian's libfaketime; null where it is not installed. */
-export const fakeTime = (): string | null => globSync('/usr/lib/*/faketime/libfaketimeMT.so.1')[0] ?? null
 
 const day = 86_400_000
 
@@ -61,45 +54,15 @@ async function moveClock(stage: Stage, move: (to: string) => Promise<void>, nth:
   )
 }
 
-/** The paths of libfaketime's files. Their names end with the id of a process, which does not remove them if it is killed. */
-const sharedMemory = (): string[] => globSync('/dev/shm/{sem.faketime_sem,faketime_shm}_*')
-
-/** Removes libfaketime's files of ended processes, except those in `before`. */
-async function removeSharedMemory(before: ReadonlySet<string>): Promise<void> {
-  for (const path of sharedMemory()) {
-    if (before.has(path) || isRunning(Number(path.split('_').at(-1)))) continue
-    await unlink(path).catch((error: unknown) => {
-      // EPERM: it is of another user. ENOENT: another run has removed it.
-      if (!['EPERM', 'ENOENT'].includes(errorCode(error) ?? '')) throw error
-    })
-  }
-}
-
-export const movedClock: Fault = {
+export const clockMoves: Fault = {
   title: 'the clock moves a day, forwards and backwards, while the server runs and across a restart',
   async run(rounds, onRound) {
-    await using place = await temporaryDirectory()
+    await using clock = await movedClock()
     await using directory = await temporaryDirectory()
-    const clock = join(place.path, 'clock')
-    const move = (to: string) => writeFile(clock, `${to}\n`)
-    await move('+0')
-    const settings = {
-      LD_PRELOAD: fakeTime() ?? '',
-      FAKETIME_TIMESTAMP_FILE: clock,
-      // Seconds between two reads of the file.
-      FAKETIME_CACHE_DURATION: '1',
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      MEDIABUCKET_UPLOAD_EXPIRY: '7d',
-    }
-    const fault = faultOnStage(this.title, (stage, nth) => moveClock(stage, move, nth), {
+    const fault = faultOnStage(this.title, (stage, nth) => moveClock(stage, clock.move, nth), {
       directory: directory.path,
-      settings,
+      settings: { ...clock.settings, MEDIABUCKET_UPLOAD_EXPIRY: '7d' },
     })
-    const before = new Set(sharedMemory())
-    try {
-      return await fault.run(rounds, onRound)
-    } finally {
-      await removeSharedMemory(before)
-    }
+    return await fault.run(rounds, onRound)
   },
 }

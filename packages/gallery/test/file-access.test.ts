@@ -1,4 +1,4 @@
-import type { Client, Media } from '@mediabucket/client'
+import { type Client, type Media, ProblemError } from '@mediabucket/client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createFileAccess } from '../src/service/file-access.ts'
 
@@ -32,7 +32,7 @@ afterEach(() => {
 async function open(contentType: string): Promise<void> {
   const headers = { 'content-type': contentType }
   const client: Partial<Client> = { get: async () => new Response(Buffer.from('bytes'), { headers }) }
-  const files = createFileAccess(client as Client, { load: async () => null })
+  const files = createFileAccess(client as Client, { renew: async () => null })
   await files.open(media)
 }
 
@@ -70,8 +70,43 @@ test('the first bytes alone are accepted, and all bytes only of a file that has 
       return new Response('bytes')
     },
   }
-  const { bytes } = createFileAccess(client as Client, { load: async () => null })
+  const { bytes } = createFileAccess(client as Client, { renew: async () => null })
   expect((await bytes({ ...media, size: 5 }, { firstBytes: 5 })).status).toBe(200)
   await expect(bytes({ ...media, size: 6 }, { firstBytes: 5 })).rejects.toThrow('no ranges')
   expect(asked).toEqual(Array(2).fill({ firstBytes: 5, withToken: false }))
+})
+
+/** A client of which each request of the first URL fails with a problem of this code. */
+function failing(code: string) {
+  const details = { method: 'GET', url: media.url, status: 403, headers: new Headers(), body: '' } as const
+  const problem = { type: 'about:blank', title: '', status: 403, code, detail: '' }
+  const client: Partial<Client> = {
+    get: async (url) => {
+      if (`${url}`.endsWith('signature=x'))
+        throw new ProblemError({ ...details, attempts: 1, retryAfter: null }, problem)
+      return new Response('bytes')
+    },
+  }
+  return client as Client
+}
+
+test('G23 a file whose signed URL has expired is loaded with a new one, once; other failures are final', async () => {
+  const failed: string[] = []
+  const renewed = { ...media, url: 'https://media.example/media/a?signature=y' }
+  const cache = (next: Media | null) => ({
+    renew: async ({ url }: Pick<Media, 'url'>) => {
+      failed.push(url)
+      return next
+    },
+  })
+  const expired = failing('link-expired')
+  const response = await createFileAccess(expired, cache(renewed)).bytes(media, {})
+  expect([await response.text(), failed]).toEqual(['bytes', [media.url]])
+  await expect(createFileAccess(expired, cache(null)).bytes(media, {})).rejects.toThrow(ProblemError)
+  await expect(createFileAccess(expired, cache(media)).bytes(media, {})).rejects.toThrow(ProblemError)
+  expect(failed).toHaveLength(3)
+  await expect(createFileAccess(failing('media-unknown'), cache(renewed)).bytes(media, {})).rejects.toThrow(
+    ProblemError,
+  )
+  expect(failed).toHaveLength(3)
 })

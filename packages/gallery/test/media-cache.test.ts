@@ -36,6 +36,15 @@ test('G23 signed URLs are renewed long before they expire, and other items are l
   expect(await plain.urls()).toBe('/media/a?1')
 })
 
+test('G23 a signed URL that failed is renewed at once; one of a public bucket is not', async () => {
+  const { cache, urls } = cacheOf('/media/a?signature=')
+  const failed = item((await urls()) ?? '')
+  const renewals = await Promise.all([cache.renew(failed), cache.renew(failed)])
+  expect(renewals.map((media) => media?.url)).toEqual(Array(2).fill('/media/a?signature=2'))
+  expect((await cache.renew(failed))?.url).toBe('/media/a?signature=2')
+  expect(await cacheOf('/media/a?').cache.renew(item('/media/a'))).toBeNull()
+})
+
 test('G23 a list with other signed URLs changes those of a shown item only when they are renewed', () => {
   const { cache, clock } = cacheOf('/media/a?signature=')
   cache.put(item('/media/a?signature=x'))

@@ -1,7 +1,6 @@
 import type { Media } from '@mediabucket/client'
 import { downloadZip } from 'client-zip'
 import type { FileAccess } from '../service/file-access.ts'
-import { isPrivate } from '../service/urls.ts'
 
 /** Larger archives are written to a file directly, if the browser can. Bytes. */
 const maxInMemory = 500_000_000
@@ -22,16 +21,14 @@ declare global {
 export async function saveAsZip(
   media: readonly Media[],
   name: string,
-  files: Pick<FileAccess, 'bytes' | 'renew'>,
+  files: Pick<FileAccess, 'bytes'>,
   signal: AbortSignal,
 ): Promise<void> {
   const names = uniqueNames(media.map(({ id, filename }) => filename ?? id))
   async function* entries() {
-    for (const [index, { id, created_at, ...item }] of media.entries()) {
-      // A signed URL may have expired while the files before it were downloaded.
-      const current = (isPrivate(item) && (await files.renew(id))) || { id, ...item }
-      const input = await files.bytes(current, { signal })
-      yield { name: names[index] ?? id, input, lastModified: new Date(created_at) }
+    for (const [index, item] of media.entries()) {
+      const input = await files.bytes(item, { signal })
+      yield { name: names[index] ?? item.id, input, lastModified: new Date(item.created_at) }
     }
   }
   const total = media.reduce((sum, { size }) => sum + size, 0)

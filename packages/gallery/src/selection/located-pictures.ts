@@ -1,7 +1,6 @@
 import type { Media } from '@mediabucket/client'
 import { mayHaveCameraData, readCameraData } from '../service/camera-data.ts'
 import type { FileAccess } from '../service/file-access.ts'
-import { isPrivate } from '../service/urls.ts'
 
 /** A picture that the person decides about: it has a location, or could not be loaded to examine it. */
 export interface LocationQuestion {
@@ -23,7 +22,7 @@ export async function findLocated(
     harmless,
     closing,
   }: {
-    readonly files: Pick<FileAccess, 'bytes' | 'renew'>
+    readonly files: Pick<FileAccess, 'bytes'>
     /** The ids of pictures that need no question. */
     readonly harmless: Set<string>
     readonly closing: AbortSignal
@@ -37,9 +36,7 @@ export async function findLocated(
   const examine = async () => {
     for (let next = waiting.shift(); next && located === null; next = waiting.shift())
       try {
-        // A signed URL may have expired.
-        const current = (isPrivate(next) && (await files.renew(next.id))) || next
-        const data = await readCameraData(files, current, closing)
+        const data = await readCameraData(files, next, closing)
         if (data?.location) located ??= next
         else harmless.add(next.id)
       } catch {

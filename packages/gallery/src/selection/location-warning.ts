@@ -17,7 +17,7 @@ export interface LocationWarning {
 }
 
 export function createLocationWarning(
-  files: Pick<FileAccess, 'bytes' | 'renew'>,
+  files: Pick<FileAccess, 'bytes'>,
   closing: AbortSignal,
 ): LocationWarning {
   const pending = signal<LocationQuestion | null>(null)

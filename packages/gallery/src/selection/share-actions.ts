@@ -20,7 +20,7 @@ export interface SharingParts {
   readonly notices: Pick<Notices, 'show'>
   readonly selectMany: Pick<SelectMany, 'describe'>
   readonly locationWarning: Pick<LocationWarning, 'allows'>
-  readonly files: Pick<FileAccess, 'bytes' | 'renew' | 'save'>
+  readonly files: Pick<FileAccess, 'bytes' | 'save'>
   readonly names: ReadonlySignal<LinkNames>
   readonly closing: AbortSignal
 }

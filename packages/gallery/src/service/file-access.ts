@@ -1,16 +1,19 @@
-import type { Client, Media } from '@mediabucket/client'
+import { type Client, type Media, ProblemError } from '@mediabucket/client'
 import type { MediaCache } from './media-cache.ts'
 import { type Addressed, bytesUrl, downloadUrl, isPrivate, onOwnOrigin, plainUrl } from './urls.ts'
 
 /** Access to the bytes of files; those of a private bucket have URLs that expire. */
 export interface FileAccess {
-  /** Loads a file, or its first bytes. Rejects if it cannot be loaded, and if the server does not send the first bytes alone. */
+  /**
+   * Loads a file, or its first bytes, with a new URL if the signed one has expired. Rejects if it cannot be loaded, and if the server does not
+   * send the first bytes alone.
+   */
   bytes(
     media: Addressed & Pick<Media, 'size'>,
     options: { readonly firstBytes?: number; readonly signal?: AbortSignal },
   ): Promise<Response>
-  /** Returns the item with URLs that do not expire soon; null if it cannot be loaded. */
-  renew(id: string): Promise<Media | null>
+  /** Returns the item with other signed URLs after these have failed; null if there are none, as for an item of a public bucket. */
+  renew(failed: Addressed): Promise<Media | null>
   /** Downloads the file. Rejects if there is no link of it. */
   save(media: Media): Promise<void>
   /** Opens the file in a new tab, without its URL in the address bar and in the history. Rejects if it is no PDF or plain text, or cannot be loaded. */
@@ -20,10 +23,17 @@ export interface FileAccess {
 /** Seconds in which the browser must have begun a download. */
 const downloadTime = 60
 
-export function createFileAccess(client: Client, mediaCache: Pick<MediaCache, 'load'>): FileAccess {
+export function createFileAccess(client: Client, mediaCache: Pick<MediaCache, 'renew'>): FileAccess {
+  // The URLs need no token, and caches share responses without one.
+  const get = (media: Addressed, options: { readonly firstBytes?: number; readonly signal?: AbortSignal }) =>
+    client.get(bytesUrl(media), { ...options, withToken: false })
+
   const bytes: FileAccess['bytes'] = async (media, options) => {
-    // The URLs need no token, and caches share responses without one.
-    const response = await client.get(bytesUrl(media), { ...options, withToken: false })
+    const response = await get(media, options).catch(async (error: unknown) => {
+      const renewed = isExpiredLink(error) ? await mediaCache.renew(media) : null
+      if (renewed === null) throw error
+      return await get(renewed, options)
+    })
     const { firstBytes = media.size } = options
     if (firstBytes >= media.size || response.status === 206) return response
     await response.body?.cancel()
@@ -32,7 +42,7 @@ export function createFileAccess(client: Client, mediaCache: Pick<MediaCache, 'l
 
   return {
     bytes,
-    renew: mediaCache.load,
+    renew: mediaCache.renew,
     async save({ id, filename }) {
       const { url } = await client.createLink(id, { download: true, expiresIn: downloadTime })
       follow(onOwnOrigin(url), { download: filename ?? id })
@@ -51,6 +61,9 @@ export function createFileAccess(client: Client, mediaCache: Pick<MediaCache, 'l
     },
   }
 }
+
+const isExpiredLink = (error: unknown): boolean =>
+  error instanceof ProblemError && error.problem.code === 'link-expired'
 
 /** The document has the gallery's origin, so its type must be one that runs no script there, whatever the response states. */
 function documentType(contentType: string): 'application/pdf' | 'text/plain;charset=utf-8' | null {

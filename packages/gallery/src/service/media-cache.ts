@@ -1,7 +1,7 @@
 import type { Client, Media } from '@mediabucket/client'
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { type Connection, isNotFound } from './connection.ts'
-import { isPrivate } from './urls.ts'
+import { type Addressed, isPrivate } from './urls.ts'
 
 /** The media objects of the items that were shown. Each is loaded once. If the bucket is private, it is loaded again before its URLs expire. */
 export interface MediaCache {
@@ -9,6 +9,8 @@ export interface MediaCache {
   get(id: string): ReadonlySignal<Media | null>
   /** Loads the item unless it is cached; resolves with null if that fails. Never rejects. */
   load(id: string): Promise<Media | null>
+  /** Returns the item with other signed URLs than these, requested if those of the cache are the same; null if there are none. Never rejects. */
+  renew(failed: Addressed): Promise<Media | null>
   /** Requests the item even if it is cached; resolves with whether it exists, null if that is unknown. Never rejects. */
   check(id: string): Promise<boolean | null>
   /** Caches an item of a list, unless it was edited on this page: the list may be older. */
@@ -77,17 +79,26 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
   }
 
   async function load(id: string): Promise<Media | null> {
-    const media = currentOf(id)
-    if (media) return media
+    return currentOf(id) ?? (await reload(id))
+  }
+
+  function reload(id: string): Promise<Media | null> {
     const promise = pending.get(id) ?? request(id)
     pending.set(id, promise)
-    return await promise
+    return promise
   }
 
   async function request(id: string): Promise<Media | null> {
     await check(id)
     pending.delete(id)
     return get(id).peek()
+  }
+
+  async function renew(failed: Addressed): Promise<Media | null> {
+    if (!isPrivate(failed)) return null
+    const cached = currentOf(failed.id)
+    const media = cached === null || cached.url === failed.url ? await reload(failed.id) : cached
+    return media === null || media.url === failed.url ? null : media
   }
 
   function put(media: Media): void {
@@ -103,6 +114,7 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
     get,
     check,
     load,
+    renew,
     putEdited(media) {
       editedAt.set(media.id, performance.now())
       get(media.id).value = media

@@ -8,7 +8,6 @@ import { useGallery } from '../gallery-context.ts'
 import { standsStill } from '../service/motion.ts'
 import { decode, hasExcerpt, loadText } from '../service/text-preview.ts'
 import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
-import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
 
@@ -19,7 +18,7 @@ const drawingSide = 400
 const maxTries = 5
 
 /** The thumbnail of an item, or an icon of its kind if it has none. */
-export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
+export function Thumbnail({ media }: { media: Media | null }) {
   const [state, setState] = useState<'loading' | 'shown' | 'waiting' | 'none'>('loading')
   const tries = useRef(1)
   const { connection, mediaCache } = useGallery()
@@ -49,7 +48,7 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
       if (delay === null) {
         setState('none')
         // A signed URL may have expired.
-        if (media && isPrivate(media)) void mediaCache.load(id)
+        if (media) void mediaCache.renew(media)
       } else timer = setTimeout(() => setState('loading'), delay)
     }
     void wait()

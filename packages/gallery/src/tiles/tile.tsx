@@ -59,7 +59,7 @@ export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
           if (!event.repeat) select(event.shiftKey)
         }}
       >
-        <Thumbnail id={id} media={media} />
+        <Thumbnail media={media} />
         {media !== null && <DurationBadge media={media} />}
         <span class="tile-caption">
           {media === null ? (

@@ -5,7 +5,6 @@ import { render } from 'preact'
 import { kindOf } from '../format.ts'
 import type { FileAccess } from '../service/file-access.ts'
 import { standsStill, wantsStillness } from '../service/motion.ts'
-import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
 import { isPartlyShown, pictureSlide } from './picture-slide.ts'
@@ -120,14 +119,13 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   // The medium variant may be unavailable; fall back to the original.
   pswp.on('loadError', ({ content: { index } }) => {
     const item = media[index]
-    if (item && isPrivate(item)) void renew(item, index).then((isNew) => isNew || showOriginal(index))
-    else showOriginal(index)
+    if (item) void renew(item, index).then((isNew) => isNew || closing || showOriginal(index))
   })
 
   /** Loads a picture again if its signed URL has expired. */
   async function renew(item: Media, index: number): Promise<boolean> {
-    const renewed = await files.renew(item.id)
-    if (closing || renewed === null || renewed.url === item.url) return false
+    const renewed = await files.renew(item)
+    if (closing || renewed === null) return false
     media[index] = renewed
     slides[index] = slideOf(renewed, movingSizes)
     pswp.refreshSlideContent(index)

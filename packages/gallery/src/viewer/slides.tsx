@@ -66,8 +66,8 @@ function PlayerSlide({ media: opened, kind, files, placeholders, onError }: Play
     'aria-label': name,
     async onError({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) {
       resumeAt.current = currentTarget.currentTime
-      const renewed = isPrivate(media) ? await files.renew(media.id) : null
-      if (renewed && renewed.url !== media.url) setMedia(renewed)
+      const renewed = await files.renew(media)
+      if (renewed) setMedia(renewed)
       else onError()
     },
     onLoadedMetadata({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) {
@@ -107,7 +107,8 @@ interface FileCardProps extends FileSlideProps {
 }
 
 /** A file as a card with its name and its size, or the first page of a PDF, and buttons to open or download it. */
-function FileCard({ media, files, placeholders, kind, about }: FileCardProps) {
+function FileCard({ media: opened, files, placeholders, kind, about }: FileCardProps) {
+  const [media, setMedia] = useState(opened)
   const [picture, setPicture] = useState<'loading' | 'shown' | 'none'>('loading')
   const opening = isPrivate(media)
     ? {
@@ -141,7 +142,9 @@ function FileCard({ media, files, placeholders, kind, about }: FileCardProps) {
           src={bytesUrl(media, 'medium')}
           alt={strings.slides.firstPage}
           onLoad={() => setPicture('shown')}
-          onError={() => setPicture('none')}
+          onError={() =>
+            void files.renew(media).then((renewed) => (renewed ? setMedia(renewed) : setPicture('none')))
+          }
         />
         {actions}
       </div>

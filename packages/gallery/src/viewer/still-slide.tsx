@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { restoreFocus } from '../components/modal.tsx'
 import { StillImage } from '../components/still-image.tsx'
-import { bytesUrl, isPrivate } from '../service/urls.ts'
+import { bytesUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { readMotion } from './moving-files.ts'
 import { Backdrop, type FileSlideProps, PictureErrorCard } from './slides.tsx'
@@ -32,8 +32,8 @@ export function StillSlide({ media: opened, onShow, ...slide }: StillSlideProps)
   if (source === 'none') return <PictureErrorCard media={media} {...slide} />
   async function onError(): Promise<void> {
     // A signed URL may have expired.
-    const renewed = isPrivate(media) ? await slide.files.renew(media.id) : null
-    if (renewed && renewed.url !== media.url) setMedia(renewed)
+    const renewed = await slide.files.renew(media)
+    if (renewed) setMedia(renewed)
     else setSource(source === 'medium' ? 'original' : 'none')
   }
   return (
