@@ -36,37 +36,57 @@ const parts: readonly Part[] = [
 ]
 
 /** An animated PNG of 80 × 80 pixels with four frames, which are shown for these milliseconds. */
-export function animatedPng(delays: readonly number[], loop: number): Buffer {
+export const animatedPng = (delays: readonly number[], loop: number): Buffer =>
+  pngOfFrames({
+    ...{ width: side, height: side, loop },
+    frames: parts.map((part, index) => ({ ...part, delay: delays[index] ?? 0 })),
+  })
+
+/** An animated PNG of these frames. `shared` are chunks before the pixels. */
+export function pngOfFrames({
+  width,
+  height,
+  loop = 0,
+  shared = [],
+  frames,
+}: {
+  readonly width: number
+  readonly height: number
+  readonly loop?: number
+  readonly shared?: readonly Buffer[]
+  readonly frames: readonly (Part & { readonly delay: number })[]
+}): Buffer {
   const header = Buffer.alloc(13)
-  header.writeUInt32BE(side, 0)
-  header.writeUInt32BE(side, 4)
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(height, 4)
   header.set([8, 6], 8)
   let sequence = 0
-  const frames = parts.flatMap((part, index) => {
-    const { left, top, width, height, colour, disposal, blend } = part
+  const written = frames.flatMap((part, index) => {
+    const { left, top, width, height, colour, disposal, blend, delay } = part
     const control = Buffer.alloc(26)
     for (const [at, value] of [sequence++, width, height, left, top].entries())
       control.writeUInt32BE(value, at * 4)
-    control.writeUInt16BE(delays[index] ?? 0, 20)
+    control.writeUInt16BE(delay, 20)
     control.writeUInt16BE(1000, 22)
     control.set([disposal, blend], 24)
     const row = Buffer.concat([Buffer.of(0), ...Array.from({ length: width }, () => Buffer.from(colour))])
     const pixels = deflateSync(Buffer.concat(Array.from({ length: height }, () => row)))
-    if (index === 0) return [chunk('fcTL', control), chunk('IDAT', pixels)]
+    if (index === 0) return [pngChunk('fcTL', control), pngChunk('IDAT', pixels)]
     const number = Buffer.alloc(4)
     number.writeUInt32BE(sequence++)
-    return [chunk('fcTL', control), chunk('fdAT', Buffer.concat([number, pixels]))]
+    return [pngChunk('fcTL', control), pngChunk('fdAT', Buffer.concat([number, pixels]))]
   })
   const counts = Buffer.alloc(8)
-  counts.writeUInt32BE(parts.length, 0)
+  counts.writeUInt32BE(frames.length, 0)
   counts.writeUInt32BE(loop, 4)
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-    ...[chunk('IHDR', header), chunk('acTL', counts), ...frames, chunk('IEND', Buffer.alloc(0))],
+    ...[pngChunk('IHDR', header), pngChunk('acTL', counts), ...shared],
+    ...[...written, pngChunk('IEND', Buffer.alloc(0))],
   ])
 }
 
-function chunk(type: string, data: Buffer): Buffer {
+export function pngChunk(type: string, data: Buffer): Buffer {
   const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
   const named = Buffer.concat([Buffer.from(type, 'latin1'), data])
   length.writeUInt32BE(data.byteLength)

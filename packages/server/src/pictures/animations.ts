@@ -27,16 +27,20 @@ export interface AnimationLimits {
 
 export const animationLimits: AnimationLimits = { frames: 500, duration: 60_000, pixels: 40e6 }
 
-/** Reads the frames of an animated GIF, WebP or PNG file; null for other pictures and above the limits. */
+/**
+ * Reads the frames of an animated GIF, WebP or PNG file; null for other pictures and above the limits. It checks the time left before each decoding,
+ * and rejects if one takes longer. `secondsLeft` returns a whole number, below 1 at the end.
+ */
 export async function readAnimation(
   sharp: Open,
   picture: PictureSource,
   limits: AnimationLimits,
+  secondsLeft: () => number,
 ): Promise<Animation | null> {
   const bytes = typeof picture === 'string' ? await readFile(picture) : Buffer.from(picture)
   if (bytes.subarray(0, pngSignature.byteLength).equals(pngSignature))
-    return readAnimatedPng(sharp, bytes, limits)
-  return readPages(sharp, bytes, limits)
+    return readAnimatedPng(sharp, bytes, limits, secondsLeft)
+  return readPages(sharp, bytes, limits, secondsLeft)
 }
 
 const fits = ({ width, height, delays }: Sheet, limits: AnimationLimits): boolean =>
@@ -52,7 +56,12 @@ interface Sheet {
 }
 
 /** Reads a file whose frames the library composes. */
-async function readPages(sharp: Open, file: Buffer, limits: AnimationLimits): Promise<Animation | null> {
+async function readPages(
+  sharp: Open,
+  file: Buffer,
+  limits: AnimationLimits,
+  secondsLeft: () => number,
+): Promise<Animation | null> {
   const {
     format,
     width,
@@ -65,11 +74,14 @@ async function readPages(sharp: Open, file: Buffer, limits: AnimationLimits): Pr
   }).metadata()
   if ((format !== 'gif' && format !== 'webp') || !fits({ width, height: pageHeight, delays: delay }, limits))
     return null
+  const seconds = secondsLeft()
+  if (seconds < 1) return null
   const decoded = await sharp(format === 'gif' ? onTransparentCanvas(file) : file, {
     pages: delay.length,
     limitInputPixels: false,
     failOn: 'error',
   })
+    .timeout({ seconds })
     .toColourspace('srgb')
     .ensureAlpha()
     .raw({ depth: 'uchar' })
@@ -103,6 +115,7 @@ async function readAnimatedPng(
   sharp: Open,
   file: Buffer,
   limits: AnimationLimits,
+  secondsLeft: () => number,
 ): Promise<Animation | null> {
   const source = createMemorySource(file)
   const shared: Chunk[] = []
@@ -120,7 +133,7 @@ async function readAnimatedPng(
       hasPixels = true
       // The default picture is a frame if a control precedes it.
       found.at(-1)?.pixels.push(chunk)
-    } else if (!hasPixels) shared.push(chunk)
+    } else if (!hasPixels && isShared(type)) shared.push(chunk)
     if (found.length > limits.frames) return null
   }
   if (header === null || loop === null) return null
@@ -131,9 +144,12 @@ async function readAnimatedPng(
   const canvas = new Canvas(width, height)
   const frames: { readonly pixels: Uint8Array; readonly delay: number }[] = []
   for (const [index, { control, pixels }] of shown.entries()) {
+    const seconds = secondsLeft()
+    if (seconds < 1) return null
     const frame = await pictureOfFrame(source, { control, shared, pixels })
     if (frame === null) return null
     const decoded = await sharp(frame.picture, { limitInputPixels: limits.pixels, failOn: 'error' })
+      .timeout({ seconds })
       .toColourspace('srgb')
       .ensureAlpha()
       .raw({ depth: 'uchar' })
@@ -143,6 +159,9 @@ async function readAnimatedPng(
   }
   return { width, height, frames, loop }
 }
+
+/** Whether a chunk before the pixels decides how they look. Texts and unknown chunks would be copied for each frame. */
+const isShared = (type: string): boolean => /^(?:IHDR|PLTE|tRNS|cICP|iCCP|sRGB|gAMA|cHRM|sBIT)$/.test(type)
 
 /** Milliseconds. A denominator of 0 stands for 100 (PNG 3, 11.3.6.2). */
 function delayOf(control: Buffer): number {

@@ -231,16 +231,17 @@ async function renderAnimation(
   if (!form.isAnimated || extraction !== null || (form.format !== 'webp' && form.format !== 'gif'))
     return null
   const end = performance.now() + animationTime
+  const secondsLeft = () => Math.floor((end - performance.now()) / 1000)
   const pixels = Math.min(animationLimits.pixels, (Number(memoryLimit) - ownMemory) / bytesOfPixel)
   try {
-    const animation = await readAnimation(sharp, picture, { ...animationLimits, pixels })
+    const animation = await readAnimation(sharp, picture, { ...animationLimits, pixels }, secondsLeft)
     if (animation === null) return null
     const toFrame = (frame: Picture) => resizeTo(frame, form, animation)
     const resized = await resizeFrames(sharp, animation, toFrame, () => performance.now() > end)
-    const left = Math.floor((end - performance.now()) / 1000)
-    if (resized === null || left < 1) return null
+    const seconds = secondsLeft()
+    if (resized === null || seconds < 1) return null
     const options = { delay: animation.frames.map(({ delay }) => delay), loop: animation.loop }
-    const timed = resized.timeout({ seconds: left })
+    const timed = resized.timeout({ seconds })
     return await (form.format === 'gif'
       ? timed.gif(options)
       : timed.webp({ ...options, ...qualityOf(form) })
