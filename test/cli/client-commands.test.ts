@@ -264,6 +264,22 @@ test('M7, K14 upload and edit set labels, and ls lists the items that have them'
   for (const url of urls) await run('rm', url ?? '')
 })
 
+test('M7 a label has a key that every object has, also in JSON', async () => {
+  await using directory = await temporaryDirectory()
+  await writeFile(join(directory.path, 'a.txt'), 'text')
+  const label = ['--label', '__proto__=1']
+  const [url = ''] = (await run('upload', directory.path, ...label)).stdout.split('\t')
+  const labels = async () => {
+    const { stdout } = await run('ls', ...label, '--json')
+    return stdout === '' ? null : Object.entries(JSON.parse(stdout).labels)
+  }
+  expect(await labels()).toEqual([['__proto__', '1']])
+  expect((await run('edit', url, '--unlabel', '__proto__')).code).toBe(0)
+  expect(await labels()).toBeNull()
+  expect((await run('edit', url, ...label)).code).toBe(0)
+  expect(await labels()).toEqual([['__proto__', '1']])
+})
+
 test('Z1, Z2, Z3 with a trash, rm deletes items that trash restore brings back', async () => {
   await runHere(server.data, 'bucket set', server.bucket, '--trash-days', '1')
   const [one, two] = [await upload(server, 'one', { name: 'a b.txt' }), await upload(server, 'two')]

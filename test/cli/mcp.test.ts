@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import fc from 'fast-check'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -126,6 +127,39 @@ test('an agent finds, describes, sees and reads files, and labels and edits them
   })
   const link = jsonOf(await call('create_link', { id: text.id, expires_in: 60 }))
   expect(await (await fetch(link.url)).text()).toBe('one line\n')
+})
+
+test('M7 labels have any keys, also those that every object has', async () => {
+  const { call } = await startAgent(await tokenWith(...everything), '--write')
+  await using other = await listen((_request, response) => {
+    response.end('a file')
+  })
+  const key = fc.oneof(fc.constantFrom('__proto__', 'constructor'), fc.stringMatching(/^[a-z0-9_.-]{1,40}$/))
+  const pairs = fc.uniqueArray(fc.tuple(key, fc.stringMatching(/^[a-z]{1,9}$/)), {
+    ...{ minLength: 1, maxLength: 8, selector: ([key]: readonly [string, string]) => key },
+  })
+  const labelsOf = (entries: readonly (readonly [string, string | null])[]) => Object.fromEntries(entries)
+  const check = async (entries: readonly (readonly [string, string])[]) => {
+    const labels = labelsOf(entries)
+    const { id } = jsonOf(await call('store_from_url', { url: `${other.url}/a.txt`, labels }))
+    const mapOf = (labels: object) => new Map(Object.entries(labels))
+    const stored = async () => mapOf(jsonOf(await call('describe_file', { id })).labels)
+    expect(await stored()).toEqual(mapOf(labels))
+    const found = jsonOf(await call('find_files', { labels, limit: 1 }))
+    expect(found.files).toMatchObject([{ id, labels }])
+    const [[first] = ['']] = entries
+    const others = labelsOf([[first, 'Another']])
+    expect(jsonOf(await call('find_files', { labels: others })).files).toEqual([])
+    await call('label_files', { ids: [id], labels: labelsOf(entries.map(([key]) => [key, null])) })
+    expect(await stored()).toEqual(mapOf({}))
+    const granted = jsonOf(await call('create_upload_token', { purpose: 'x', labels }))
+    expect(mapOf(granted.limits.labels)).toEqual(mapOf(labels))
+  }
+  await fc.assert(fc.asyncProperty(pairs, check), {
+    ...{ numRuns: 5, examples: [[[['__proto__', 'x'] as const, ['constructor', 'y'] as const]]] },
+  })
+  for (const labels of [null, [], 'a', { a: 1 }, { ['__proto__']: 1 }])
+    expect([labels, (await call('find_files', { labels })).isError]).toEqual([labels, true])
 })
 
 test('a file is stored from a URL without its bytes in a message, and private addresses are refused', async () => {

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
+import { createClient } from '../../packages/client/src/index.ts'
 import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -82,6 +83,64 @@ test('U14, M7 every way in sets labels, and every response and list has them', a
     headers: { accept: 'application/x-ndjson' },
   })
   expect(await lines.text()).toBe(`${JSON.stringify(data[0])}\n`)
+})
+
+test('M7, K14 keys that every object has are keys as others, whatever sets, lists, selects and removes them', async () => {
+  const pairs = [
+    ['__proto__', '1'],
+    ['constructor', '2'],
+  ] as const
+  const labels = Object.fromEntries(pairs)
+  const json = JSON.stringify(labels)
+  const client = createClient({ url: server.url, token: server.token })
+  const scopes = ['--scope', 'media:write', '--scope', 'tokens:manage']
+  const { token } = await makeToken(server, '--bucket', server.bucket, ...scopes)
+  const limited = await createClient({ url: server.url, token }).tokens.create({
+    ...{ scopes: ['media:write'], limits: { labels } },
+  })
+  const text = () => new Blob(['some text'])
+  const ways: Record<string, () => Promise<unknown>> = {
+    header: () => raw(json),
+    field: () => form(['labels', json], 'one'),
+    tus: () => tus(json),
+    token: () => createClient({ url: server.url, token: limited.token }).upload(text()),
+    upload: () => client.upload(text(), { labels }),
+    'resumable upload': () => client.upload(text(), { labels, firstChunkSize: 0 }),
+    'upload of several': () => client.uploadAll([{ source: text(), filename: 'a.txt' }], { labels }),
+    async edit() {
+      const { id } = await client.upload(text())
+      await client.update(id, { labels })
+    },
+    async 'edit of several'() {
+      const { id } = await client.upload(text())
+      await client.labelMany([id], labels)
+    },
+  }
+  const newest = async () => {
+    for await (const media of client.items({ order: 'newest', batchSize: 1 })) return media
+    throw new Error('no item')
+  }
+  for (const [way, send] of Object.entries(ways)) {
+    await send()
+    const { id } = await newest()
+    for (const found of [
+      await newest(),
+      await client.describe(id),
+      await readItem(await server.request(`/api/media/${id}`)),
+    ])
+      expect([way, ...Object.entries(found.labels ?? {})]).toEqual([way, ...pairs])
+    for (const [key, value] of pairs) {
+      const { data } = await select(`label.${key}=${value}&order=newest&limit=1`)
+      expect([way, data[0]?.id]).toEqual([way, id])
+      expect((await select(`label.${key}=other`)).data).toEqual([])
+    }
+  }
+  const known = new Map((await client.labels()).map(({ key, values }) => [key, values[0]]))
+  const items = Object.keys(ways).length
+  for (const [key, value] of pairs) expect(known.get(key)).toEqual({ value, items })
+  const { id } = await newest()
+  await client.update(id, { labels: Object.fromEntries(pairs.map(([key]) => [key, null])) })
+  expect(Object.entries((await newest()).labels ?? {})).toEqual([])
 })
 
 const many = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'x']))

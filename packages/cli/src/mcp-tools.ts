@@ -108,9 +108,30 @@ const errorOf = (error: unknown): Error | null =>
 /** Ids only: of a URL, the client would send a request to its server. */
 const id = z.string().regex(/^[0-9a-z]{20,40}$/, 'the id of a file, as find_files returns it')
 const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text))
-const labels = z.record(z.string(), z.string())
+const labels = dictionaryOf(z.string())
 const urlRule = 'With http or https, without user name and password.'
 const sourceUrl = z.string().max(2_048).refine(isPlainUrl, urlRule).describe(urlRule)
+
+/** An object with any keys. Unlike `z.record`, it keeps the key `__proto__`, which a label can have. */
+function dictionaryOf<T>(member: z.ZodType<T>): z.ZodType<Readonly<Record<string, T>>> {
+  const { type, additionalProperties } = z.toJSONSchema(z.record(z.string(), member))
+  return z
+    .unknown()
+    .transform((given, { issues }) => {
+      const found = z.record(z.string(), z.unknown()).safeParse(given)
+      if (!found.success) issues.push({ code: 'custom', message: 'Expected an object.', input: given })
+      const entries = found.success ? Object.entries(Object(given)) : []
+      return Object.fromEntries(
+        entries.map(([key, value]): [string, T] => {
+          const read = member.safeParse(value)
+          if (read.success) return [key, read.data]
+          issues.push({ code: 'custom', message: read.error.message, path: [key], input: value })
+          return [key, z.NEVER]
+        }),
+      )
+    })
+    .meta({ type, additionalProperties })
+}
 
 function isPlainUrl(text: string): boolean {
   const url = URL.parse(text)
@@ -242,7 +263,7 @@ function addEditTools(tools: Tools): void {
     description: 'Sets labels of up to 100 files, or removes them with null. Other labels stay.',
     input: z.strictObject({
       ids: z.array(id).min(1).max(100),
-      labels: z.record(z.string(), z.string().nullable()),
+      labels: dictionaryOf(z.string().nullable()),
     }),
     isRead: false,
     run: async ({ ids, labels }, client, signal) => ({

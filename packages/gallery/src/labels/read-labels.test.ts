@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type LabelMistake, readLabels } from './read-labels.ts'
+import { changedLabels, type LabelMistake, readLabels } from './read-labels.ts'
 
 test.each<[string, [string, string][], object]>([
   [
@@ -64,4 +64,14 @@ test.each<[string, [string, string][], LabelMistake]>([
   ['a seventeenth label', many, { row: 16, field: 'key', reason: 'tooMany', text: 'k16' }],
 ])('G39, M7 %s is a mistake', (_, rows, mistake) => {
   expect(readLabels(rows)).toEqual(mistake)
+})
+
+test('G32, M7 keys that every object has are added, changed and removed as others', () => {
+  for (const key of ['__proto__', 'constructor', 'a']) {
+    const [none, one, two] = [{}, Object.fromEntries([[key, '1']]), Object.fromEntries([[key, '2']])]
+    expect(Object.entries(changedLabels(none, one))).toEqual([[key, '1']])
+    expect(Object.entries(changedLabels(one, two))).toEqual([[key, '2']])
+    expect(Object.entries(changedLabels(one, none))).toEqual([[key, null]])
+    expect(Object.entries(changedLabels(one, one))).toEqual([])
+  }
 })

@@ -53,3 +53,11 @@ export function labelsOf(fields: FormData): Labels | LabelMistake {
   const values = fields.getAll('label-value')
   return readLabels(fields.getAll('label-key').map((key, row) => [`${key}`, `${values[row] ?? ''}`]))
 }
+
+/** The changes from labels to the typed ones, whose values are trimmed. */
+export function changedLabels(opened: Labels, typed: Labels): Readonly<Record<string, string | null>> {
+  const before = new Map(Object.entries(opened))
+  const removed = [...before.keys()].filter((key) => !Object.hasOwn(typed, key))
+  const set = Object.entries(typed).filter(([key, value]) => before.get(key)?.trim() !== value)
+  return Object.fromEntries([...removed.map((key): [string, null] => [key, null]), ...set])
+}

@@ -8,7 +8,7 @@ export type TextName = (typeof textNames)[number]
 /** The texts of an item that people edit; null if there is none. */
 export type ItemTexts = Readonly<Record<TextName, string | null>>
 
-export type LabelChanges = Readonly<Record<string, string | null>>
+type LabelChanges = Readonly<Record<string, string | null>>
 
 /** Edits of an item besides its texts. */
 interface OtherEdits {

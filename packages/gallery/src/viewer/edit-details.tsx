@@ -3,16 +3,9 @@ import { maxAltText, maxCaption } from '@mediabucket/client/rules'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery-context.ts'
 import { LabelFields } from '../labels/label-fields.tsx'
-import { isMistake, type LabelMistake, labelsOf } from '../labels/read-labels.ts'
+import { changedLabels, isMistake, type LabelMistake, labelsOf } from '../labels/read-labels.ts'
 import { errorMessage } from '../service/connection.ts'
-import {
-  type ItemTexts,
-  isSameFocus,
-  type LabelChanges,
-  type TextName,
-  textNames,
-  typedText,
-} from '../service/edits.ts'
+import { type ItemTexts, isSameFocus, type TextName, textNames, typedText } from '../service/edits.ts'
 import { strings } from '../strings.ts'
 import { FocusField } from './focus-field.tsx'
 
@@ -166,15 +159,6 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       </div>
     </form>
   )
-}
-
-type Labels = Readonly<Record<string, string>>
-
-/** The changes from labels to the typed ones, whose values are trimmed. */
-function changedLabels(opened: Labels, typed: Labels): LabelChanges {
-  const removed = Object.keys(opened).filter((key) => !Object.hasOwn(typed, key))
-  const set = Object.entries(typed).filter(([key, value]) => opened[key]?.trim() !== value)
-  return Object.fromEntries([...removed.map((key): [string, null] => [key, null]), ...set])
 }
 
 function setField(form: HTMLFormElement, name: TextName, text: string | null): void {
