@@ -242,6 +242,7 @@ test('Q3, US9 a client returns the usage and the quotas of its bucket', async ()
     private: false,
     signed_pages: false,
     public_keys: false,
+    public_list: false,
     url_uploads: true,
     ...{ variants: null, public_variants: null, crop: null },
     remove_metadata: false,

@@ -340,11 +340,12 @@ test('G41, V19, V20, V21 sizes of pictures are edited in rows, with mistakes bes
   await page.getByText(pictures.publicWarning('card')).waitFor()
   await page.getByLabel(buckets.publicKeys).check()
   await page.getByText(buckets.publicKeysWarning).waitFor()
+  await page.getByLabel(buckets.publicList).check()
   await guest.button(buckets.save).click()
   await page.getByText(buckets.saved).first().waitFor()
   expect(await read()).toMatchObject({
     variants: ['thumb=320', 'medium=1600', 'card=640x360:cover:webp:q80:animated'],
-    ...{ public_variants: ['card'], crop: 'attention', public_keys: true },
+    ...{ public_variants: ['card'], crop: 'attention', public_keys: true, public_list: true },
   })
   // Nothing differs from what is saved.
   await guest.button(buckets.save).click()

@@ -63,6 +63,7 @@ const newBucket = {
     private: false,
     signed_pages: false,
     public_keys: false,
+    public_list: false,
     url_uploads: true,
     remove_metadata: false,
     keep_taken_at: true,
@@ -83,6 +84,7 @@ test('BK1, BK4 a bucket with a quota, its first token and the first upload take 
       private: true,
       signed_pages: true,
       public_keys: true,
+      public_list: true,
       url_uploads: false,
       ...{ variants: ['card=100:cover'], public_variants: ['thumb', 'card'], crop: 'attention' },
     },
@@ -95,7 +97,8 @@ test('BK1, BK4 a bucket with a quota, its first token and the first upload take 
   const { token, ...bucket } = Object(await response.json())
   expect(bucket).toEqual({
     ...{ ...newBucket, name, max_items: 5, max_bytes: 100, trash_days: 7, item_days: 30 },
-    ...{ private: true, signed_pages: true, public_keys: true, url_uploads: false, remove_metadata: true },
+    ...{ private: true, signed_pages: true, public_keys: true, public_list: true },
+    ...{ url_uploads: false, remove_metadata: true },
     ...{ variants: ['card=100:cover'], public_variants: ['thumb', 'card'], crop: 'attention' },
   })
   expect(token).toMatchObject({ bucket: name, name: 'app', scopes: ['media:read', 'media:write'] })

@@ -101,6 +101,7 @@ async function expectUsable(started: S3Server, pair: Pair, token: string, upload
     reserved_items: 0,
     reserved_bytes: 0,
     public_keys: true,
+    public_list: true,
     url_uploads: false,
   })
   await send(started, pair, 'a', '', { method: 'PUT', body: 'after', headers: { 'if-match': '*' } })
@@ -116,7 +117,17 @@ test('OK9, MU6, F8, F11 after a backup and a restore, and after a migration to P
     const started = await startS3Server({ MEDIABUCKET_AUDIT: 'changes' }, at('data'))
     const { token } = started.server
     const pair = await makePair(started.server, '--bucket', 'default')
-    await runHere(at('data'), 'bucket set', 'default', '--public-keys', 'on', '--url-uploads', 'off')
+    await runHere(
+      at('data'),
+      'bucket set',
+      'default',
+      '--public-keys',
+      'on',
+      '--public-list',
+      'on',
+      '--url-uploads',
+      'off',
+    )
     const uploadId = await fill(started, pair)
     const before = await seen(started, pair)
     expect(before.objects.map(({ key, anonymous }) => [key.slice(0, 6), anonymous])).toEqual([

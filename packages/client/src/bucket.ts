@@ -43,6 +43,8 @@ export interface Bucket {
   readonly signed_pages?: boolean | undefined
   /** Whether everybody may read objects that are public-read, by their keys. Earlier versions of the service do not send it. */
   readonly public_keys?: boolean | undefined
+  /** Whether everybody may list the keys of its objects, if it has public keys. Earlier versions of the service do not send it. */
+  readonly public_list?: boolean | undefined
   /** Whether the bucket stores files that the service requests from other servers, where the service does. Earlier versions of the service do not send it. */
   readonly url_uploads?: boolean | undefined
   /** The bucket's own sizes of variants, such as `card=640x360:cover`; null for those of the service. Earlier versions of the service do not send these members. */
@@ -77,6 +79,7 @@ export const bucketMembers = {
   private: optional(flag),
   signed_pages: optional(flag),
   public_keys: optional(flag),
+  public_list: optional(flag),
   url_uploads: optional(flag),
   variants: optional(orNull(arrayOf(text))),
   public_variants: optional(orNull(arrayOf(text))),

@@ -35,6 +35,8 @@ export interface BucketSettings {
   readonly private?: boolean | undefined
   readonly signed_pages?: boolean | undefined
   readonly public_keys?: boolean | undefined
+  /** Whether everybody may list the keys of its objects, if it has public keys. */
+  readonly public_list?: boolean | undefined
   /** Whether the bucket stores files that the service requests from other servers, where the service does. */
   readonly url_uploads?: boolean | undefined
   /** Up to 20 sizes of variants, such as `card=640x360:cover:jpeg:q80`; null for those of the service. */

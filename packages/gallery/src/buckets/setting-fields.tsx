@@ -61,6 +61,7 @@ export function MoreFields(props: FieldsProps) {
       <Checkbox {...props} field="signed_pages" label={texts.signedPages} />
       <Checkbox {...props} field="public_keys" label={texts.publicKeys} />
       {values.public_keys && <p class="bucket-warning">{texts.publicKeysWarning}</p>}
+      <Checkbox {...props} field="public_list" label={texts.publicList} />
       <Checkbox {...props} field="url_uploads" label={texts.urlUploads} />
       <NumberField {...props} field="trash_days" label={texts.trashDays} none={texts.noTrash} />
       <NumberField {...props} field="item_days" label={texts.itemDays} none={texts.noExpiry} min={1} />
@@ -178,7 +179,9 @@ function NumberField(props: NumberFieldProps) {
   )
 }
 
-function Checkbox(props: FieldProps<'private' | 'signed_pages' | 'public_keys' | 'url_uploads'>) {
+function Checkbox(
+  props: FieldProps<'private' | 'signed_pages' | 'public_keys' | 'public_list' | 'url_uploads'>,
+) {
   const { values, onChange, others = noOthers, field, label } = props
   const other = others[field]
   return (

@@ -26,6 +26,7 @@ export interface SettingFields {
   readonly signed_pages: boolean
   readonly metadata: MetadataChoice
   readonly public_keys: boolean
+  readonly public_list: boolean
   readonly url_uploads: boolean
   /** What cut sizes keep of pictures without a focus; empty for the setting of the service. */
   readonly crop: CropChoice
@@ -49,6 +50,7 @@ export const noSettings: SettingFields = {
   signed_pages: false,
   metadata: 'keep',
   public_keys: false,
+  public_list: false,
   url_uploads: true,
   ...{ crop: '', variants: '', public_variants: '' },
 }
@@ -74,6 +76,7 @@ export function fieldsOf(settings: ManagedBucket): SettingFields {
     signed_pages: settings.signed_pages ?? false,
     metadata: remove_metadata ? (keep_taken_at ? 'taken' : 'remove') : 'keep',
     public_keys: settings.public_keys ?? false,
+    public_list: settings.public_list ?? false,
     url_uploads: settings.url_uploads ?? true,
     crop: cropChoices.find((choice) => choice === settings.crop) ?? '',
     variants: normalSizes((settings.variants ?? []).join(' ')),
@@ -117,6 +120,7 @@ export function changesOf(before: SettingFields, after: SettingFields): BucketSe
       ...(removes && { keep_taken_at: after.metadata === 'taken' }),
     }),
     ...(after.public_keys !== before.public_keys && { public_keys: after.public_keys }),
+    ...(after.public_list !== before.public_list && { public_list: after.public_list }),
     ...(after.url_uploads !== before.url_uploads && { url_uploads: after.url_uploads }),
     ...(after.crop !== before.crop && { crop: after.crop === '' ? null : after.crop }),
     ...(normalSizes(after.variants) !== normalSizes(before.variants) && {
@@ -137,7 +141,7 @@ export function conflictsOf(
   const fields: readonly (keyof SettingFields)[] = [
     ...(['max_items', 'max_bytes', 'unit', 'max_file_size', 'file_unit', 'types'] as const),
     ...(['trash_days', 'item_days'] as const),
-    ...(['private', 'signed_pages', 'metadata', 'public_keys', 'url_uploads'] as const),
+    ...(['private', 'signed_pages', 'metadata', 'public_keys', 'public_list', 'url_uploads'] as const),
     ...(['crop', 'variants', 'public_variants'] as const),
   ]
   return fields.filter(

@@ -19,6 +19,8 @@ export interface BucketSettings extends Quota {
   readonly signedPages: boolean
   /** Whether everybody may read objects that are public-read, by their keys. */
   readonly publicKeys: boolean
+  /** Whether everybody may list the keys, if the bucket has public keys. */
+  readonly publicList: boolean
   /** Whether it stores files that the service requests from other servers, where the service does. */
   readonly urlUploads: boolean
   /** The entries of its own list of sizes (core/variant-sizes.ts); null for that of the service. */
@@ -47,7 +49,7 @@ export const settingsTag = (bucketId: number, settings: BucketSettings): string 
       ...[settings.maxItems, settings.maxBytes, settings.trashDays, settings.isPrivate],
       ...[settings.signedPages, settings.removesMetadata, settings.itemDays],
       ...[settings.maxFileSize, settings.types, settings.publicKeys, settings.urlUploads],
-      ...[settings.variants, settings.publicVariants, settings.crop],
+      ...[settings.variants, settings.publicVariants, settings.crop, settings.publicList],
     ]),
     'base64url',
   )
@@ -158,6 +160,7 @@ export const bucketOptions = {
   private: option('on or off', parseSwitch, (isPrivate) => ({ isPrivate })),
   'signed-pages': option('on or off', parseSwitch, (signedPages) => ({ signedPages })),
   'public-keys': option('on or off', parseSwitch, (publicKeys) => ({ publicKeys })),
+  'public-list': option('on or off', parseSwitch, (publicList) => ({ publicList })),
   'url-uploads': option('on or off', parseSwitch, (urlUploads) => ({ urlUploads })),
   variants: option(`${sizesRule}; separated by spaces or commas; or none`, parseSizes, (variants) => ({
     variants,

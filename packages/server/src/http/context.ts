@@ -1,4 +1,5 @@
 import type { BaseLogger } from 'pino'
+import type { BucketSettings } from '../core/bucket-settings.ts'
 import type { PageSettings } from '../core/page.ts'
 import type { SendFile } from '../core/storage-urls.ts'
 import { TickQueue } from '../core/tasks.ts'
@@ -40,6 +41,8 @@ export interface HttpSettings extends PageSettings {
   /** Whether requests that change something are refused. */
   readonly readOnly: boolean
   readonly envelope: 'bare' | 'wrapped'
+  /** The settings of buckets that the S3 protocol creates. */
+  readonly s3BucketOptions: Partial<BucketSettings>
   readonly idleTimeout: number
   readonly maxFileSize: number
   readonly inlineSize: number

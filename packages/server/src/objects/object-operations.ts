@@ -67,6 +67,8 @@ interface ObjectSelection {
   readonly delimiter: string | null
   readonly after: string | null
   readonly limit: number
+  /** Whether items without a key are left out. */
+  readonly isKeyedOnly: boolean
 }
 
 /** What a list has of an object. */

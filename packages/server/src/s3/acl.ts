@@ -6,11 +6,11 @@ import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
 import { childrenOf, childText, type XmlContent, type XmlElement } from './xml.ts'
 
-// An object is private or public-read, a bucket is private (docs/interface.md SP10): no other ACL exists.
+// A bucket or an object is private or public-read (docs/interface.md SP10): no other ACL exists.
 
 const everybody = 'http://acs.amazonaws.com/groups/global/AllUsers'
 
-/** Canned ACLs, and whether everybody may read the object. */
+/** Canned ACLs, and whether everybody may read the object, or list the bucket. */
 const canned: Readonly<Record<string, boolean>> = {
   private: false,
   'bucket-owner-read': false,
@@ -30,7 +30,8 @@ export function isPublicAcl(request: S3Request, caller: PublicKeys): boolean {
   return isPublic
 }
 
-function readCanned(request: S3Request): boolean {
+/** Whether `x-amz-acl` names everybody. Throws S3Error `NotImplemented`. */
+export function readCanned(request: S3Request): boolean {
   const acl = request.header('x-amz-acl') ?? 'private'
   const isPublic = canned[acl]
   if (isPublic === undefined) throw unsupported(`x-amz-acl ${acl}`)
@@ -70,7 +71,7 @@ function isForEverybody(grant: XmlElement): boolean {
 const grantee = (type: string) =>
   `Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="${type}"`
 
-/** The document that describes who may read an object. */
+/** The document that describes who may read an object, or list a bucket. */
 export const aclDocument = ({ isPublic }: Pick<StoredObject, 'isPublic'>): readonly [string, XmlContent] => [
   'AccessControlPolicy',
   {

@@ -1,11 +1,20 @@
 import type { KeyGrant } from '../access/key-access.ts'
-import { createBucket, deleteBucket } from '../buckets/bucket-operations.ts'
+import { createBucket, deleteBucket, setBucket } from '../buckets/bucket-operations.ts'
 import { Fault } from '../core/faults.ts'
 import { bucketNameRule, isBucketName } from '../core/names.ts'
 import { formatTimestamp } from '../core/times.ts'
-import { aclDocument, readAcl } from './acl.ts'
+import { requireScope } from '../core/token-rules.ts'
+import type { ListedBucket } from '../storage/catalog/bucket-list.ts'
+import { aclDocument, readAcl, readCanned, requirePublicKeys } from './acl.ts'
 import { readDocument, readOptionalDocument } from './documents.ts'
-import { type BucketCall, owner, type S3Call, type S3Context, type S3Handlers } from './s3-context.ts'
+import {
+  type BucketCall,
+  owner,
+  type S3Call,
+  type S3Context,
+  type S3Handlers,
+  type S3Reply,
+} from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import { childText } from './xml.ts'
 
@@ -22,6 +31,9 @@ export const bucketHandlers: S3Handlers<S3Call, 'ListBuckets' | 'CreateBucket' |
   DeleteBucket: removeBucket,
 }
 
+/** The response to HeadBucket. */
+export const bucketHead: S3Reply = { status: 200, headers: { 'x-amz-bucket-region': region } }
+
 /** What a bucket is, and the settings of S3 that all buckets have. */
 export const bucketSettings: S3Handlers<
   BucketCall,
@@ -32,12 +44,12 @@ export const bucketSettings: S3Handlers<
   | 'GetBucketAcl'
   | 'PutBucketAcl'
 > = {
-  HeadBucket: async () => ({ status: 200, headers: { 'x-amz-bucket-region': region } }),
+  HeadBucket: async () => bucketHead,
   // The default region has an empty location.
   GetBucketLocation: async () => ({ status: 200, xml: ['LocationConstraint', ''] }),
   GetBucketVersioning: async () => ({ status: 200, xml: ['VersioningConfiguration', ''] }),
   PutBucketVersioning: putVersioning,
-  GetBucketAcl: async () => ({ status: 200, xml: aclDocument({ isPublic: false }) }),
+  GetBucketAcl: getAcl,
   PutBucketAcl: putAcl,
 }
 
@@ -52,11 +64,30 @@ async function putVersioning(context: S3Context, call: BucketCall) {
   return { status: 200 }
 }
 
-/** Nobody lists a bucket, or writes to it, without an access key. */
+const isListedPublicly = ({ publicKeys, publicList }: ListedBucket): boolean => publicKeys && publicList
+
+async function findBucket({ http: { catalog } }: S3Context, name: string): Promise<ListedBucket> {
+  const found = await catalog.findListedBucket(name)
+  if (found === null) throw new S3Error('NoSuchBucket')
+  return found
+}
+
+async function getAcl(context: S3Context, { bucket }: BucketCall) {
+  return {
+    status: 200,
+    xml: aclDocument({ isPublic: isListedPublicly(await findBucket(context, bucket)) }),
+  } as const
+}
+
+/** Whether everybody may list the bucket. Nobody writes to it without an access key. */
 async function putAcl(context: S3Context, call: BucketCall) {
-  const isPublic = await readAcl(context, call)
-  if (!isPublic) return { status: 200 }
-  throw new S3Error('AccessControlListNotSupported', 'The ACL of a bucket is private.')
+  const { bucket, caller, grant, actor } = call
+  const publicList = await readAcl(context, call)
+  if (publicList) requirePublicKeys(caller)
+  if (publicList === (await findBucket(context, bucket)).publicList) return { status: 200 }
+  requireScope(grant, 'buckets:manage')
+  await setBucket(context.http.catalog, bucket, { publicList }, null, Date.now(), actor)
+  return { status: 200 }
 }
 
 /** Throws the error for a bucket in which the access key grants nothing. Programs create a bucket after `NoSuchBucket`. */
@@ -119,7 +150,10 @@ function readLimit(text: string | undefined): number {
 }
 
 async function makeBucket(context: S3Context, call: S3Call) {
-  const { catalog } = context.http
+  const {
+    catalog,
+    settings: { s3BucketOptions: defaults },
+  } = context.http
   const { request, actor } = call
   const name = request.target.bucket ?? ''
   if (!isBucketName(name)) throw new S3Error('InvalidBucketName', bucketNameRule)
@@ -129,21 +163,12 @@ async function makeBucket(context: S3Context, call: S3Call) {
     throw new S3Error('NotImplemented', 'CreateBucketConfiguration has LocationConstraint only.')
   if (location !== null && location !== undefined && !/^[\w-]{0,64}$/.test(location))
     throw new S3Error('MalformedXML')
-  const acl = request.header('x-amz-acl') ?? 'private'
-  if (acl !== 'private' && acl !== 'public-read')
-    throw new S3Error('NotImplemented', 'x-amz-acl of a bucket is private or public-read.')
-  await createBucket(
-    catalog,
-    // A bucket for public objects, which CreateBucket of other services makes with this ACL.
-    { name, settings: acl === 'public-read' ? publicSettings : {}, token: null },
-    null,
-    Date.now(),
-    actor,
-  )
+  const settings = { ...defaults, ...(readCanned(request) && publicSettings) }
+  await createBucket(catalog, { name, settings, token: null }, null, Date.now(), actor)
   return { status: 200, headers: { location: `/${name}` } }
 }
 
-const publicSettings = { publicKeys: true }
+const publicSettings = { publicKeys: true, publicList: true }
 
 async function removeBucket(
   { http: { catalog }, operations: { deleter } }: S3Context,

@@ -1,6 +1,6 @@
 import type { ObjectList } from '../objects/object-operations.ts'
 import { entryText } from './list-entries.ts'
-import type { BucketCall, S3Context, S3Handlers } from './s3-context.ts'
+import type { BucketCall, S3Context, S3Handlers, S3Reply } from './s3-context.ts'
 import { S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
 import { encodeValue } from './signature-v4.ts'
@@ -14,6 +14,24 @@ export const listHandlers: S3Handlers<BucketCall, 'ListObjects' | 'ListObjectsV2
   ListObjects: listV1,
   ListObjectsV2: listV2,
   ListObjectVersions: listVersions,
+}
+
+/** What the lists need of a request. */
+interface ListCall extends Pick<BucketCall, 'request' | 'bucket'> {
+  readonly caller: Pick<BucketCall['caller'], 'bucketId'>
+  /** Whether everybody may send it: the keys of items that were stored without one have the ids that are their URLs. */
+  readonly isPublic?: boolean
+}
+
+/** A list for everybody (docs/interface.md SP12). */
+export async function listPublicly(
+  context: S3Context,
+  name: 'ListObjects' | 'ListObjectsV2',
+  call: Omit<ListCall, 'isPublic'>,
+): Promise<S3Reply> {
+  const list = name === 'ListObjects' ? listV1 : listV2
+  const reply = await list(context, { ...call, isPublic: true })
+  return { ...reply, headers: { 'cache-control': 'no-cache' } }
 }
 
 /** What both versions have. */
@@ -75,19 +93,21 @@ export function readMarker(text: string | undefined, name: string): number {
 
 async function find(
   { operations }: S3Context,
-  { caller }: BucketCall,
+  { caller, isPublic: isKeyedOnly = false }: ListCall,
   query: ListQuery,
   after: string | null,
 ) {
   const { prefix, delimiter, limit } = query
-  return await operations.objects.listObjects(caller.bucketId, { prefix, delimiter, after, limit })
+  return await operations.objects.listObjects(caller.bucketId, {
+    ...{ prefix, delimiter, after, limit, isKeyedOnly },
+  })
 }
 
 const contentsOf = ({ encode }: ListQuery, { objects }: ObjectList, hasOwner: boolean): readonly XmlText[] =>
   objects.map((object) => entryText(encode(object.key), object, hasOwner))
 
 const commonOf = (
-  { bucket }: BucketCall,
+  { bucket }: ListCall,
   { prefix, delimiter, limit, encode, encoding }: ListQuery,
   { prefixes, isTruncated }: ObjectList,
 ) => ({
@@ -102,7 +122,7 @@ const commonOf = (
   tail: { CommonPrefixes: prefixes.map((common) => ({ Prefix: encode(common) })) },
 })
 
-async function listV1(context: S3Context, call: BucketCall) {
+async function listV1(context: S3Context, call: ListCall) {
   const query = readListQuery(call.request)
   const marker = call.request.parameter('marker') ?? ''
   const list = await find(context, call, query, marker === '' ? null : marker)
@@ -124,7 +144,7 @@ async function listV1(context: S3Context, call: BucketCall) {
   } as const
 }
 
-async function listV2(context: S3Context, call: BucketCall) {
+async function listV2(context: S3Context, call: ListCall) {
   const { request } = call
   const query = readListQuery(request)
   const token = request.parameter('continuation-token')
@@ -151,7 +171,7 @@ async function listV2(context: S3Context, call: BucketCall) {
 }
 
 /** Each object has one version, as in a bucket of S3 that never had versions. */
-async function listVersions(context: S3Context, call: BucketCall) {
+async function listVersions(context: S3Context, call: ListCall) {
   const query = readListQuery(call.request)
   const marker = call.request.parameter('key-marker') ?? ''
   const list = await find(context, call, query, marker === '' ? null : marker)

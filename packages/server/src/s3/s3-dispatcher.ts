@@ -10,9 +10,9 @@ import { isForProbe, refusalOfConnection } from '../http/probe-places.ts'
 import { requestIdsOf } from '../http/request-ids.ts'
 import type { RequestLogger } from '../http/request-log.ts'
 import type { Authentication, Authenticator } from './authentication.ts'
-import { bucketHandlers, bucketSettings, refuseBucket } from './bucket-handlers.ts'
+import { bucketHandlers, bucketHead, bucketSettings, refuseBucket } from './bucket-handlers.ts'
 import { copyHandlers } from './copy-handlers.ts'
-import { listHandlers } from './list-handlers.ts'
+import { listHandlers, listPublicly } from './list-handlers.ts'
 import { multipartHandlers, multipartLists } from './multipart-handlers.ts'
 import { deleteObjects, objectHandlers } from './object-handlers.ts'
 import { sendPublicObject } from './public-objects.ts'
@@ -117,15 +117,11 @@ export class S3Dispatcher {
     if (incoming.method === 'OPTIONS') throw refusalOfPreflight(incoming)
     const request = new S3Request(exchange, target)
     const authentication = await this.#parts.authenticator.authenticate(request)
-    if (authentication === null) {
-      await this.#handlePublic(request, operation)
-      return null
-    }
+    if (authentication === null) return await this.#handlePublic(request, operation)
     if ('unknown' in operation) throw notImplemented(operation.unknown)
     const { name } = operation
     const traits = traitsOf(name)
-    const unsupported = unsupportedPart(request.headersFrom('x-amz-'), target)
-    if (unsupported !== null) throw notImplemented(`${name} with ${unsupported}`)
+    requireSupported(request, name)
     if (traits.changes && http.settings.readOnly)
       throw new Fault('read-only', 'The service accepts no changes at present. Reads continue.')
     if (!readsBody.has(name) && hasBody(incoming)) await discardBody(incoming, maxIgnoredBody)
@@ -165,8 +161,11 @@ export class S3Dispatcher {
     return { ...call, bucket, caller }
   }
 
-  /** A request without a signature can read public objects only (docs/interface.md SP11). */
-  async #handlePublic(request: S3Request, operation: ReturnType<typeof operationOf>): Promise<void> {
+  /** A request without a signature can read public objects, and list a bucket whose ACL is public-read (docs/interface.md SP11, SP12). */
+  async #handlePublic(
+    request: S3Request,
+    operation: ReturnType<typeof operationOf>,
+  ): Promise<S3Reply | null> {
     const { http } = this.#context
     const name = 'name' in operation ? operation.name : null
     const { bucket, key } = request.target
@@ -174,8 +173,17 @@ export class S3Dispatcher {
     if (bucket === null || (name !== null && traitsOf(name).on === 'service')) throw unsigned
     const found = isBucketName(bucket) ? await http.catalog.findListedBucket(bucket) : null
     if (found === null) throw new S3Error('NoSuchBucket')
+    if (key === null && found.publicKeys && found.publicList) {
+      if (name === 'HeadBucket') return bucketHead
+      if (name === 'ListObjects' || name === 'ListObjectsV2') {
+        requireSupported(request, name)
+        http.usage.countRequest(found.id, 'list')
+        return await listPublicly(this.#context, name, { request, bucket, caller: { bucketId: found.id } })
+      }
+    }
     if (key === null || (name !== 'GetObject' && name !== 'HeadObject')) throw unsigned
     await sendPublicObject(this.#context, request, found, key)
+    return null
   }
 
   #sendError(
@@ -235,6 +243,12 @@ function find(request: IncomingMessage, host: string | null): Found {
 
 const notImplemented = (what: string): S3Error =>
   new S3Error('NotImplemented', `The service does not implement ${what}.`)
+
+/** Throws S3Error `NotImplemented` for a header or a parameter that would be ignored. */
+function requireSupported(request: S3Request, name: OperationName): void {
+  const unsupported = unsupportedPart(request.headersFrom('x-amz-'), request.target)
+  if (unsupported !== null) throw notImplemented(`${name} with ${unsupported}`)
+}
 
 /** Pages of other origins have no rights here: the headers that would grant them are those of a reverse proxy. */
 const refusalOfPreflight = ({ headers }: IncomingMessage): S3Error =>

@@ -88,6 +88,11 @@ export const settings = {
     hostOrNone,
     'The host name of the S3 protocol, such as `s3.example.org`, for programs that name the bucket in the host (`bucket.s3.example.org`), not in the path.',
   ),
+  MEDIABUCKET_S3_BUCKET_OPTIONS: setting(
+    '',
+    bucketOptionList,
+    'The options of a bucket that the S3 protocol creates, such as `public-keys=on` where programs create buckets and store public objects in them.',
+  ),
   MEDIABUCKET_WORKERS: setting(
     '1',
     processes(64),

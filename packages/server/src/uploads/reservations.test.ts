@@ -21,6 +21,7 @@ function open(limits: Partial<Bucket>) {
       isPrivate: false,
       signedPages: false,
       publicKeys: false,
+      publicList: false,
       urlUploads: true,
       ...{ variants: null, publicVariants: null, crop: null },
       removesMetadata: false,

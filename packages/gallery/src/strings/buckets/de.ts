@@ -73,6 +73,7 @@ export const buckets: typeof english = {
   private: 'Privat: Dateien brauchen ein Token des Buckets oder einen Link, der abläuft',
   signedPages: 'Listen eines privaten Buckets haben Links, die ablaufen',
   publicKeys: 'Öffentliche Schlüssel: Alle lesen Objekte, die S3-Programme als „public-read“ speichern',
+  publicList: 'Alle listen die Schlüssel eines Buckets mit öffentlichen Schlüsseln auf',
   urlUploads: 'Dateien von URLs speichern, wo der Dienst es erlaubt',
   publicKeysWarning:
     'Wer den Schlüssel eines solchen Objekts kennt, liest es ohne Token, auch in einem privaten Bucket.',

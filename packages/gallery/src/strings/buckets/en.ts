@@ -65,6 +65,7 @@ export const buckets = {
   private: 'Private: files need a token of the bucket or a link that expires',
   signedPages: 'Lists of a private bucket have links that expire',
   publicKeys: 'Public keys: everybody reads objects that S3 programs store as “public-read”',
+  publicList: 'Everybody lists the keys of a bucket with public keys',
   urlUploads: 'Store files from URLs, where the service allows it',
   publicKeysWarning:
     'Anyone who knows the key of such an object can read it without a token, even in a private bucket.',

@@ -72,6 +72,7 @@ export const buckets: typeof english = {
   private: 'Privado: los archivos necesitan un token del bucket o un enlace que caduca',
   signedPages: 'Las listas de un bucket privado tienen enlaces que caducan',
   publicKeys: 'Claves públicas: todos leen los objetos que los programas S3 guardan como «public-read»',
+  publicList: 'Todos ven la lista de claves de un bucket con claves públicas',
   urlUploads: 'Guardar archivos desde URL, donde el servicio lo permita',
   publicKeysWarning: 'Quien conoce la clave de un objeto así lo lee sin token, también en un bucket privado.',
   pictures: {

@@ -108,6 +108,13 @@ const options: readonly BucketOption[] = [
     describe: (publicKeys) => (publicKeys ? 'public keys' : 'no public keys'),
   }),
   option({
+    name: 'public-list',
+    value: 'on|off',
+    help: 'Whether everybody may list the keys of a bucket with public keys.',
+    ofSettings: ({ publicList }) => publicList,
+    describe: (publicList) => (publicList ? 'public list of keys' : 'no public list of keys'),
+  }),
+  option({
     name: 'url-uploads',
     value: 'on|off',
     help: 'Whether the bucket stores files that the service requests from other servers, where the service does.',
@@ -284,7 +291,7 @@ const columns = [
 export const bucketSet = administrationCommand({
   help: `Usage: mediabucket bucket set NAME ${bucketOptionUsage}
 
-Works while the service is running. --private, --signed-pages, --public-keys, --variants, --public-variants and --crop apply from the next request, the other settings from the next upload and
+Works while the service is running. --private, --signed-pages, --public-keys, --public-list, --variants, --public-variants and --crop apply from the next request, the other settings from the next upload and
 the next delete. Existing items stay, even if they exceed the quota, and so do items that are in the trash, until the time that they had.
 
 Options:

@@ -120,6 +120,7 @@ export const sampleBucket = {
   private: false,
   signed_pages: false,
   public_keys: false,
+  public_list: false,
   url_uploads: true,
   variants: ['card=640x360:cover', 'link=1200x630:cover:jpeg:q80'],
   public_variants: null,

@@ -365,6 +365,9 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   public_keys: Type.Boolean({
     description: 'Whether everybody may read objects of the S3 protocol that are public-read, by their keys.',
   }),
+  public_list: Type.Boolean({
+    description: 'Whether everybody may list the keys of its objects, if it has public keys.',
+  }),
   url_uploads: Type.Boolean({
     description:
       'Whether the bucket stores files that the service requests from other servers, where the service does.',

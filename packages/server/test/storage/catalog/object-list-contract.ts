@@ -66,9 +66,13 @@ class Model {
     this.trash.delete(id)
   }
 
-  list({ prefix, delimiter, after }: Pick<KeySelection, 'prefix' | 'delimiter' | 'after'>): string[] {
+  list({ prefix, delimiter, after, isKeyedOnly = false }: Omit<KeySelection, 'limit'>): string[] {
     const entries: string[] = []
+    const derived = new Set(
+      this.ids().flatMap((id) => (this.#items.get(id)?.key == null ? this.keyOf(id) : [])),
+    )
     for (const key of this.keys()) {
+      if (isKeyedOnly && derived.has(key)) continue
       if (!key.startsWith(prefix) || (after !== null && compare(key, after) <= 0)) continue
       const at = delimiter === null ? -1 : key.indexOf(delimiter, prefix.length)
       const entry = at < 0 || delimiter === null ? key : `${key.slice(0, at + delimiter.length)}*`
@@ -170,6 +174,7 @@ export function describeObjectLists(engine: string, fresh: Fresh): void {
         return {
           ...{ prefix: pick(['', text(2), near()]), delimiter },
           ...{ after: pick([null, text(3), near()]), limit: 1 + random(pick([7, 50])) },
+          isKeyedOnly: random(4) === 0,
         }
       }
       const weighted = ['put', 'put', 'put', 'add', ...Object.keys(steps)]

@@ -79,6 +79,7 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
       private: integer(0, 2),
       signed_pages: flag,
       public_keys: flag,
+      public_list: flag,
       url_uploads: flag,
       variants: optional(text((entries) => sizeEntriesOf(entries.split(' ')) !== undefined)),
       public_variants: optional(text((names) => publicNamesOf(names.split(' ')) != null)),

@@ -25,6 +25,8 @@ export interface KeySelection {
   /** The key, or the beginning of keys that was one entry, after which the list begins; null for its start. */
   readonly after: string | null
   readonly limit: number
+  /** Whether items without a key are left out. */
+  readonly isKeyedOnly?: boolean
 }
 
 /** What a list has of the object with a key. */
@@ -57,13 +59,14 @@ export function* listKeys(
   selection: KeySelection,
   now = Date.now(),
 ): Query<readonly KeyEntry[]> {
-  const { prefix, limit } = selection
+  const { prefix, limit, isKeyedOnly = false } = selection
   const delimiter = selection.delimiter || null
   const entries: KeyEntry[] = []
   const start = startOf(selection)
   const end = endOf(prefix)
   const [itemsStart, itemsEnd] = [Buffer.from(itemsPrefix), endOf(itemsPrefix)]
-  const meetsItems = isBefore(start, itemsEnd) && isBefore(itemsStart, end) && (yield* hasUnkeyed(bucketId))
+  const meetsItems =
+    !isKeyedOnly && isBefore(start, itemsEnd) && isBefore(itemsStart, end) && (yield* hasUnkeyed(bucketId))
   // Keys before those of items, these, and the others.
   const ranges = meetsItems
     ? [

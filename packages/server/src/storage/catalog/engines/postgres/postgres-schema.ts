@@ -38,6 +38,7 @@ CREATE TABLE buckets (
   private int4 NOT NULL DEFAULT 0,
   signed_pages int4 NOT NULL DEFAULT 0,
   public_keys int4 NOT NULL DEFAULT 0,
+  public_list int4 NOT NULL DEFAULT 0,
   url_uploads int4 NOT NULL DEFAULT 1,
   variants text,
   public_variants text,

@@ -43,6 +43,7 @@ CREATE TABLE buckets (
   private INTEGER NOT NULL DEFAULT 0,
   signed_pages INTEGER NOT NULL DEFAULT 0,
   public_keys INTEGER NOT NULL DEFAULT 0,
+  public_list INTEGER NOT NULL DEFAULT 0,
   url_uploads INTEGER NOT NULL DEFAULT 1,
   variants TEXT,
   public_variants TEXT,
