@@ -109,6 +109,41 @@ describe('a URL with an item', () => {
     await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[2]}`)
   })
 
+  test('G18, M3 steps to the neighbours stay while another page of the list is loaded', async () => {
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    // All items.
+    await guest.files.nth(22).waitFor()
+    // The items before the first one of a page are not loaded.
+    await guest.page.route('**/api/items?*order=newest*', () => undefined)
+    for (const number of [18, 21]) {
+      await typed(guest, `#order=oldest&item=${ids[number]}`)
+      await shows(guest, number)
+      await typed(guest, `#page=3&item=${ids[number]}`)
+      await guest.files.nth(3).waitFor({ state: 'detached' })
+      await guest.page.keyboard.press('ArrowLeft')
+      await shows(guest, number - 1)
+      await guest.button(strings.viewer.previous).click()
+      await shows(guest, number - 2)
+      await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[number - 2]}`)
+    }
+  })
+
+  test('G18, M3 there are steps to the neighbours in another order when its items are loaded', async () => {
+    await using guest = await visit(browser, server, { hash: `#order=newest&item=${ids[4]}` })
+    await guest.signIn(server.token)
+    await shows(guest, 4)
+    await guest.button(strings.viewer.next).waitFor()
+    const { promise: loading, resolve: load } = Promise.withResolvers<void>()
+    await guest.page.route('**/api/items?*order=oldest*', (route) => loading.then(() => route.continue()))
+    await typed(guest, `#order=oldest&item=${ids[4]}`)
+    await guest.button(strings.viewer.next).waitFor({ state: 'detached' })
+    await shows(guest, 4)
+    load()
+    await guest.button(strings.viewer.next).click()
+    await shows(guest, 5)
+  })
+
   test('G18, M3 in any order of the responses, the last address and the steps from it are shown', async () => {
     const random = seededRandom()
     await using guest = await visit(browser, server)

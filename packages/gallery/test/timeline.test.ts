@@ -1,4 +1,10 @@
-import type { Client, ItemOptions, LabelOptions, Media } from '@mediabucket/client'
+import {
+  type Client,
+  ConnectionError,
+  type ItemOptions,
+  type LabelOptions,
+  type Media,
+} from '@mediabucket/client'
 import type { ListOrder } from '@mediabucket/client/rules'
 import { signal } from '@preact/signals'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -17,13 +23,14 @@ const search: ItemFilter = { kind: null, name: 'lake', labels: [], from: null }
 
 /** The timeline of a search with 300 matches, newest first, or of another filter and number. */
 function searched(chosen = search, count = 300) {
-  const bucket = { items: Array.from({ length: count }, (_, index) => itemOf(count - index)) }
+  const bucket = { items: Array.from({ length: count }, (_, index) => itemOf(count - index)), fails: false }
   const client = {
     async labels({ key }: LabelOptions = {}) {
       const values = [{ value: '42', items: bucket.items.length }]
       return [{ key: key ?? '', values, has_more: false }]
     },
     async *items({ to = new Date(1e9), order }: ItemOptions) {
+      if (bucket.fails) throw new ConnectionError('No response')
       const items = bucket.items.filter((item) => Date.parse(item.created_at) < to.valueOf())
       yield* order === 'newest' ? items : items.toReversed()
     },
@@ -31,6 +38,9 @@ function searched(chosen = search, count = 300) {
   const connection = {
     watch: (request) => request(),
     onRestored: () => undefined,
+    get lost() {
+      return signal(bucket.fails)
+    },
   } as Partial<Connection> as Connection
   const order = signal<ListOrder>('newest')
   const timeline = createTimeline({
@@ -75,6 +85,20 @@ test('G33 an exact number of matches stays exact when the order changes', async 
   // A refresh shows that others have changed the list.
   await timeline.refresh()
   expect(timeline.matches.value?.isExact).toBe(false)
+  timeline.close()
+})
+
+test('G18 after a lost connection, a refresh loads the items of the order that was chosen before', async () => {
+  const { bucket, timeline, order } = searched()
+  await timeline.goToStart()
+  bucket.fails = true
+  order.value = 'oldest'
+  await vi.waitFor(() => expect(timeline.loading.value).toBe(false))
+  expect([timeline.ids.value[0], timeline.outdated.value]).toEqual(['300', true])
+  expect(await timeline.refresh()).toBe(false)
+  bucket.fails = false
+  expect(await timeline.refresh()).toBe(true)
+  expect([timeline.ids.value[0], timeline.outdated.value]).toEqual(['1', false])
   timeline.close()
 })
 

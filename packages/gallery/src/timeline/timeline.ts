@@ -23,6 +23,8 @@ export interface Timeline extends Omit<Jumps, 'abort'> {
   /** Null until it is loaded. */
   readonly loaded: ReadonlySignal<LoadedPart | null>
   readonly ids: ReadonlySignal<readonly string[]>
+  /** Whether the loaded items are those of the former order or filter, because those of the chosen one are not loaded yet. */
+  readonly outdated: ReadonlySignal<boolean>
   readonly order: ReadonlySignal<ListOrder>
   /** The number of all items of the bucket; null if it is unknown, a filter is chosen or the list has no positions: only that by time added has. */
   readonly total: ReadonlySignal<number | null>
@@ -68,6 +70,7 @@ export function createTimeline({
   ...parts
 }: TimelineParts): Timeline {
   const loaded = signal<LoadedPart | null>(null)
+  const outdated = signal(false)
   const total = computed(() =>
     isFiltered(filter.value) || keyOf(order.value) !== 'added' ? null : parts.total.value,
   )
@@ -136,6 +139,7 @@ export function createTimeline({
       Object.assign(streams, { forward, backward })
       const jump = { passed: 0, jumps: (loaded.peek()?.jumps ?? 0) + 1, toEnd: backward !== null }
       setLoaded(place(items, position, ends, jump))
+      outdated.value = false
       if (counted.peek()?.filter !== filter.peek()) void countByLabel()
     },
   })
@@ -184,9 +188,9 @@ export function createTimeline({
 
   async function refresh(canShow = () => true): Promise<boolean> {
     const now = loaded.peek()
-    if (now === null || error.peek() !== null) {
+    if (now === null || outdated.peek() || error.peek() !== null) {
       if (!loading.peek() || error.peek() !== null) await goToStart()
-      return error.peek() === null
+      return error.peek() === null && !outdated.peek()
     }
     if (loading.peek() || extending.forward || extending.backward) return false
     const { abort } = jumps
@@ -219,6 +223,7 @@ export function createTimeline({
       const isSame = query.order === shown.order && query.filter === shown.filter
       if (loaded.peek() !== null && isSame && page === undefined) return
       shown = query
+      if (!isSame) outdated.value = loaded.peek() !== null
       untracked(() => void (page === undefined ? goToStart() : goToPage(page)))
     }),
     effect(() => {
@@ -230,6 +235,7 @@ export function createTimeline({
   return {
     loaded,
     ids,
+    outdated,
     loading,
     error,
     order,

@@ -11,6 +11,7 @@ import { NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
 import { Carousel } from './carousel.tsx'
+import { itemsAround, knownList, reach } from './known-list.ts'
 
 /** The viewer, open while the URL names an item. */
 export function Viewer() {
@@ -35,10 +36,10 @@ function focusTile(id: string): void {
 
 /** One item in full size, with steps to the other items. */
 function ViewerDialog({ id }: { id: string }) {
-  const { ids, index, position, previous, next } = useNavigation(id)
+  const { ids, isLoaded, position, previous, next } = useNavigation(id)
   const { mediaCache, router, deletion, connection } = useGallery()
   const [detailsOpen, setDetailsOpen] = useState(false)
-  const status = useItemStatus(id, index >= 0)
+  const status = useItemStatus(id, isLoaded)
   // After the deletion the viewer moves to the next item.
   const deleting = deletion.processed.value !== null && deletion.pending.value?.includes(id) === true
   const deleted = status === 'deleted' && !deleting
@@ -77,7 +78,7 @@ function ViewerDialog({ id }: { id: string }) {
               {strings.back}
             </button>
           </div>
-        ) : ids === null || media === null || (deleting && index < 0) ? (
+        ) : media === null || (deleting && !isLoaded) ? (
           <p class="viewer-message" role="status">
             {strings.viewer.loading}
           </p>
@@ -162,14 +163,11 @@ function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsProps) {
   )
 }
 
-/** Items on either side of the open one that can be swiped to at once. */
-const reach = 30
-
 interface Navigation {
-  /** The items to swipe through: some around the open one, or the item alone if it is not loaded; null while unknown. */
-  readonly ids: readonly string[] | null
-  /** The index of the item in the loaded part of the timeline; -1 if it is not there. */
-  readonly index: number
+  /** The items to swipe through: some around the open one, or the item alone if no others are known. */
+  readonly ids: readonly string[]
+  /** Whether the item is in the loaded part of the timeline. */
+  readonly isLoaded: boolean
   /** The position of the item in the list, from 1, and the number of items; null if they are unknown. */
   readonly position: { readonly at: number; readonly of: number } | null
   /** Null if there is no previous item. */
@@ -181,20 +179,23 @@ interface Navigation {
 /** The position of an item in the timeline, and the steps to its neighbours. */
 function useNavigation(id: string): Navigation {
   const { timeline, router } = useGallery()
-  const loaded = timeline.loaded.value
-  const all = timeline.ids.value
-  const index = all.indexOf(id)
-  /** The items to swipe through. They change as rarely as possible, because new ones open PhotoSwipe again. */
   const swiped = useRef<readonly string[]>([])
-  const place = swiped.current.indexOf(id)
-  const isWithin = place > 0 && place < swiped.current.length - 1
-  const start = Math.max(0, index - reach)
-  const around = all.slice(start, index + reach + 1)
-  const known = new Set(all)
-  if (index >= 0 && (!isWithin || swiped.current.some((item) => !known.has(item)))) swiped.current = around
+  // The loaded items belong to another list.
+  const loaded = timeline.outdated.value ? null : timeline.loaded.value
+  if (loaded === null) swiped.current = []
+  const part = {
+    ids: loaded === null ? [] : timeline.ids.value,
+    before: loaded?.before ?? 0,
+    after: loaded?.after ?? 0,
+  }
+  const known = knownList(part, swiped.current, id)
+  swiped.current = itemsAround(known.ids, swiped.current, id)
+  const index = known.ids.indexOf(id)
+  /** The index in the loaded part, or in its continuation on either side. */
+  const at = index < 0 || known.loadedAt === null ? null : index - known.loadedAt
 
-  const nearStart = index >= 0 && index < reach
-  const nearEnd = index >= 0 && index >= all.length - reach
+  const nearStart = at !== null && at < reach
+  const nearEnd = at !== null && at >= part.ids.length - reach
   useEffect(() => {
     if (nearStart) void timeline.extend(false)
   }, [nearStart, loaded, timeline])
@@ -206,12 +207,11 @@ function useNavigation(id: string): Navigation {
   const matches = timeline.matches.value
   const total = matches?.isExact ? matches.count : timeline.total.value
   return {
-    ids: index >= 0 ? swiped.current : loaded === null ? null : [id],
-    index,
-    position:
-      index < 0 || loaded === null || total === null ? null : { at: loaded.before + index + 1, of: total },
-    previous: index < 0 ? null : stepTo(all[index - 1]),
-    next: index < 0 ? null : stepTo(all[index + 1]),
+    ids: index < 0 ? [id] : swiped.current,
+    isLoaded: part.ids.includes(id),
+    position: at === null || total === null ? null : { at: part.before + at + 1, of: total },
+    previous: index < 0 ? null : stepTo(known.ids[index - 1]),
+    next: index < 0 ? null : stepTo(known.ids[index + 1]),
   }
 }
 
