@@ -1,5 +1,5 @@
 import type { BucketManager, Client, Token } from '@mediabucket/client'
-import type { ReadonlySignal } from '@preact/signals'
+import type { ReadonlySignal, Signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { ServiceAddress } from './buckets/address.ts'
@@ -13,7 +13,6 @@ import type { Selection, SelectMany } from './selection/selection.ts'
 import type { Sharing } from './selection/sharing.ts'
 import type { BucketUsage } from './service/bucket.ts'
 import type { Connection } from './service/connection.ts'
-import type { Edits } from './service/edits.ts'
 import type { FileAccess } from './service/file-access.ts'
 import type { MediaCache } from './service/media-cache.ts'
 import type { BucketToken, SignedIn } from './session/session.ts'
@@ -61,7 +60,8 @@ export interface Gallery extends BucketAccess {
   offers(section: Section): boolean
   /** Whether *Ask for files* is offered: it creates upload links, or says which scopes that needs. */
   readonly canAsk: boolean
-  readonly edits: Edits
+  /** Increased with each change of labels on this page. */
+  readonly labelChanges: Signal<number>
   readonly router: Router
   readonly shownList: ShownList
   /** The whole bucket, or what of it matches a search and filters. */

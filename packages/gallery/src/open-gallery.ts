@@ -1,4 +1,4 @@
-import { computed, effect } from '@preact/signals'
+import { computed, effect, signal } from '@preact/signals'
 import type { Gallery, PlaceInService } from './gallery-context.ts'
 import type { Preferences } from './preferences.tsx'
 import { createRouter, noChoice, type Section } from './router.ts'
@@ -9,7 +9,6 @@ import { createSharing } from './selection/sharing.ts'
 import { createBucketUsage } from './service/bucket.ts'
 import { createChanges, refreshWhileVisible } from './service/changes.ts'
 import { type Connection, createConnection } from './service/connection.ts'
-import { createEdits } from './service/edits.ts'
 import { createFileAccess } from './service/file-access.ts'
 import { createMediaCache } from './service/media-cache.ts'
 import type { Session, SignedIn } from './session/session.ts'
@@ -143,7 +142,7 @@ export function openGallery(
     // A person of an issuer cannot get these scopes (docs/interface.md J3).
     offers: (section) => canOpen(section) || !isUser(tokenInfo),
     canAsk: !isUser(tokenInfo) && missingScopes(tokenInfo, askScopes).length < askScopes.length,
-    edits: createEdits(client, connection),
+    labelChanges: signal(0),
     router,
     connection,
     notices,

@@ -1,4 +1,5 @@
 import { AnswerError, type Client, type Media, type TaggedMedia } from '@mediabucket/client'
+import { signal } from '@preact/signals'
 import { expect, test } from 'vitest'
 import type { Connection } from '../src/service/connection.ts'
 import { createEdits } from '../src/service/edits.ts'
@@ -27,7 +28,8 @@ test('G32 line ends and spaces around a text are no edit by others', async () =>
     },
   }
   const connection: Partial<Connection> = { watch: (request) => request() }
-  const { save } = createEdits(client as Client, connection as Connection)
+  const parts = { client: client as Client, connection: connection as Connection }
+  const { save } = createEdits({ ...parts, labelChanges: signal(0) })
   const texts = { filename: 'lake.jpg', alt_text: null, caption: 'Mine' }
   expect(await save({ media, etag: '1' }, texts)).toMatchObject({ saved: { caption: 'Mine' } })
 })

@@ -1,6 +1,7 @@
 import { type Client, type Media, ProblemError } from '@mediabucket/client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createFileAccess } from '../src/service/file-access.ts'
+import { openFile } from '../src/viewer/open-file.ts'
 
 const media: Media = {
   ...{ id: 'a', url: 'https://media.example/media/a?signature=x', filename: null },
@@ -33,7 +34,7 @@ async function open(contentType: string): Promise<void> {
   const headers = { 'content-type': contentType }
   const client: Partial<Client> = { get: async () => new Response(Buffer.from('bytes'), { headers }) }
   const files = createFileAccess(client as Client, { renew: async () => null })
-  await files.open(media)
+  await openFile(files, media)
 }
 
 test.each([

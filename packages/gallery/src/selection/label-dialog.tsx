@@ -3,11 +3,12 @@ import { ActionDialog } from '../components/action-dialog.tsx'
 import { useGallery } from '../gallery-context.ts'
 import { LabelFields } from '../labels/label-fields.tsx'
 import { isMistake, type LabelMistake, labelsOf } from '../labels/read-labels.ts'
+import { createEdits } from '../service/edits.ts'
 import { strings } from '../strings.ts'
 
 /** Sets a label of the selected items. */
 export function LabelDialog({ ids, onDone }: { ids: readonly string[]; onDone: () => void }) {
-  const { edits, notices, timeline } = useGallery()
+  const gallery = useGallery()
   const [mistake, setMistake] = useState<LabelMistake | null>(null)
   function isComplete(fields: FormData): boolean {
     const labels = labelsOf(fields)
@@ -20,9 +21,9 @@ export function LabelDialog({ ids, onDone }: { ids: readonly string[]; onDone: (
   async function save(fields: FormData): Promise<void> {
     const labels = labelsOf(fields)
     if (isMistake(labels)) return
-    await edits.label(ids, labels)
-    notices.show(strings.selected.labelled(ids.length))
-    void timeline.refresh()
+    await createEdits(gallery).label(ids, labels)
+    gallery.notices.show(strings.selected.labelled(ids.length))
+    void gallery.timeline.refresh()
     onDone()
   }
   return (

@@ -1,5 +1,5 @@
 import type { Client, Focus, Media, TaggedMedia } from '@mediabucket/client'
-import { type ReadonlySignal, signal } from '@preact/signals'
+import type { Signal } from '@preact/signals'
 import type { Connection } from './connection.ts'
 import { isPreconditionFailed } from './connection.ts'
 
@@ -33,21 +33,23 @@ export interface Edits {
   save(loaded: TaggedMedia, texts: ItemTexts, others?: OtherEdits): Promise<SaveResult>
   /** Sets labels of these items. */
   label(ids: readonly string[], labels: Readonly<Record<string, string>>): Promise<void>
-  /** Increases with each change of labels on this page. */
-  readonly labelChanges: ReadonlySignal<number>
+}
+
+interface EditParts {
+  readonly client: Client
+  readonly connection: Connection
+  /** Increased with each change of labels. */
+  readonly labelChanges: Signal<number>
 }
 
 /** Saves are repeated at most this often if others change other texts of the item at the same time. */
 const maxTries = 5
 
-export function createEdits(client: Client, connection: Connection): Edits {
+export function createEdits({ client, connection, labelChanges }: EditParts): Edits {
   const load = (id: string) => connection.watch(() => client.describeTagged(id))
-
-  const labelChanges = signal(0)
 
   return {
     load,
-    labelChanges,
     async label(ids, labels) {
       await connection.watch(() => client.labelMany(ids, labels))
       labelChanges.value += 1

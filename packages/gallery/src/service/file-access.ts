@@ -16,8 +16,6 @@ export interface FileAccess {
   renew(failed: Addressed): Promise<Media | null>
   /** Downloads the file. Rejects if there is no link of it. */
   save(media: Media): Promise<void>
-  /** Opens the file in a new tab, without its URL in the address bar and in the history. Rejects if it is no PDF or plain text, or cannot be loaded. */
-  open(media: Media): Promise<void>
 }
 
 /** Seconds in which the browser must have begun a download. */
@@ -47,37 +45,14 @@ export function createFileAccess(client: Client, mediaCache: Pick<MediaCache, 'r
       const { url } = await client.createLink(id, { download: true, expiresIn: downloadTime })
       follow(onOwnOrigin(url), { download: filename ?? id })
     },
-    async open(media) {
-      const response = await bytes(media, {})
-      const type = documentType(response.headers.get('content-type') ?? '')
-      if (type === null) {
-        await response.body?.cancel()
-        throw new Error('The file is neither a PDF nor plain text')
-      }
-      const blob = await response.blob()
-      const copy = URL.createObjectURL(blob.slice(0, blob.size, type))
-      follow(copy, { target: '_blank', rel: 'noopener' })
-      setTimeout(() => URL.revokeObjectURL(copy), 60_000)
-    },
   }
 }
 
 const isExpiredLink = (error: unknown): boolean =>
   error instanceof ProblemError && error.problem.code === 'link-expired'
 
-/** The document has the gallery's origin, so its type must be one that runs no script there, whatever the response states. */
-function documentType(contentType: string): 'application/pdf' | 'text/plain;charset=utf-8' | null {
-  switch (contentType.split(';', 1)[0]?.trim().toLowerCase()) {
-    case 'application/pdf':
-      return 'application/pdf'
-    case 'text/plain':
-      return 'text/plain;charset=utf-8'
-    default:
-      return null
-  }
-}
-
-function follow(
+/** Follows a link with these attributes. */
+export function follow(
   url: string,
   attributes: Partial<Pick<HTMLAnchorElement, 'download' | 'target' | 'rel'>>,
 ): void {

@@ -13,11 +13,11 @@ const shownValues = 50
 
 /** A choice for each key of the labels of the bucket. */
 export function LabelMenu() {
-  const { client, router, shownList, edits } = useGallery()
+  const { client, router, shownList, labelChanges } = useGallery()
   const { labels } = router.list.value
   const [keys, setKeys] = useState<readonly LabelKey[] | null>(null)
   const [error, setError] = useState('')
-  const changes = edits.labelChanges.value
+  const changes = labelChanges.value
   useEffect(() => {
     let unmounted = false
     client.labels({ limit: shownValues }).then(

@@ -5,7 +5,14 @@ import { useGallery } from '../gallery-context.ts'
 import { LabelFields } from '../labels/label-fields.tsx'
 import { changedLabels, isMistake, type LabelMistake, labelsOf } from '../labels/read-labels.ts'
 import { errorMessage } from '../service/connection.ts'
-import { type ItemTexts, isSameFocus, type TextName, textNames, typedText } from '../service/edits.ts'
+import {
+  createEdits,
+  type ItemTexts,
+  isSameFocus,
+  type TextName,
+  textNames,
+  typedText,
+} from '../service/edits.ts'
 import { strings } from '../strings.ts'
 import { FocusField } from './focus-field.tsx'
 
@@ -22,7 +29,9 @@ interface Versions {
 
 /** A form that changes the texts of an item. Texts that others have changed in the meantime are shown beside those that were typed. */
 export function EditDetails({ media, onDone }: { media: Media; onDone: () => void }) {
-  const { edits, mediaCache, notices } = useGallery()
+  const gallery = useGallery()
+  const { mediaCache, notices } = gallery
+  const edits = createEdits(gallery)
   const [versions, setVersions] = useState<Versions | null>(null)
   const [busy, setBusy] = useState(false)
   /** Why the texts could not be loaded or saved; empty if they were. */

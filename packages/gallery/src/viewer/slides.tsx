@@ -9,6 +9,7 @@ import { pictureUrl } from '../service/thumbnail.ts'
 import { bytesUrl, isPrivate, plainUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
+import { openFile } from './open-file.ts'
 import { isThumbnailRefused } from './picture-slide.ts'
 import { TextSlide } from './text-slide.tsx'
 
@@ -115,7 +116,7 @@ function FileCard({ media: opened, files, placeholders, kind, about }: FileCardP
         href: plainUrl(media),
         onClick(event: Event) {
           event.preventDefault()
-          void files.open(media).catch(() => files.save(media))
+          void openFile(files, media).catch(() => files.save(media))
         },
       }
     : { href: bytesUrl(media) }
