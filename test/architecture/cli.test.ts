@@ -27,6 +27,7 @@ const layers: readonly (readonly string[])[] = [
     'client-command.ts',
     'downloads.ts',
     'item-paths.ts',
+    'item-references.ts',
     'small-uploads.ts',
     'sync-pass.ts',
     'sync-records.ts',

@@ -1,15 +1,7 @@
 import { basename } from 'node:path'
 import type { Media } from '@mediabucket/client'
 import { maxListLimit } from '@mediabucket/client/rules'
-import {
-  affectsAllFiles,
-  bytesReference,
-  type ClientContext,
-  clientCommand,
-  isRefusal,
-  itemReference,
-  ownUrl,
-} from './client-command.ts'
+import { affectsAllFiles, type ClientContext, clientCommand, isRefusal } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { CommandError, exitCodes, parse, UsageError } from './command.ts'
 import { type DownloadOutcome, downloadItems, type LocalItem, removeParts } from './downloads.ts'
@@ -23,6 +15,7 @@ import {
   readPath,
   resolveItem,
 } from './item-paths.ts'
+import { bytesReference, itemReference, ownUrl, requireOwnUrls } from './item-references.ts'
 import { readExclusions } from './local-files.ts'
 import { downloadFile } from './output-file.ts'
 import {
@@ -207,6 +200,7 @@ async function writeText({ chunks, headers, size }: Transfer, { output }: Client
 async function getMany(args: Many, context: ClientContext): Promise<void> {
   const { directory, references, isExcluded, isDryRun, format } = args
   const { client, output, interrupted, explain } = context
+  await requireOwnUrls(references ?? [], context)
   const start = performance.now()
   const missing: { reference: string; hint: string }[] = []
   const unavailable: { path: string; reason: string }[] = []

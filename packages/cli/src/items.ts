@@ -5,12 +5,12 @@ import {
   type ClientContext,
   clientCommand,
   faultIn,
-  itemReference,
   readLabelKey,
   readLabels,
 } from './client-command.ts'
 import { CommandError, exitCodes, formatDuration, parse, readDuration, UsageError } from './command.ts'
 import { hintAt, type ItemPath, itemsAt, pathWord, readItem, readPath, resolveItem } from './item-paths.ts'
+import { itemReference, requireOwnUrls } from './item-references.ts'
 import { confirm } from './questions.ts'
 import { formatCount, formatSize, printableText, table } from './terminal.ts'
 
@@ -60,8 +60,10 @@ Options:
     return { given: reference, reference: readItem(reference, itemReference), changes }
   },
 
-  async run({ given, reference, changes }, { client, report, interrupted }) {
-    const item = await resolveItem(reference, { client, interrupted })
+  async run({ given, reference, changes }, context) {
+    const { client, report, interrupted } = context
+    await requireOwnUrls([reference], context)
+    const item = await resolveItem(reference, context)
     await client.update(item, changes, { signal: interrupted }).catch((error: unknown) => {
       throw explainTexts(error, Object.keys(changes)) ?? error
     })
@@ -134,6 +136,7 @@ Options:
 
   async run({ references, asks }, context) {
     const { report } = context
+    await requireOwnUrls(references, context)
     const targets: Target[] = []
     for (const reference of references) targets.push(await findTarget(reference, context))
     const folders = targets.filter((target) => target.isFolder && target.ids.length > 0)
@@ -243,9 +246,11 @@ Options:
     }
   },
 
-  async run({ given, options }, { client, output, report, interrupted }) {
+  async run({ given, options }, context) {
+    const { client, output, report, interrupted } = context
+    await requireOwnUrls(given, context)
     const references: string[] = []
-    for (const reference of given) references.push(await resolveItem(reference, { client, interrupted }))
+    for (const reference of given) references.push(await resolveItem(reference, context))
     const { urls, missing, expires_at } = await client
       .createLinks(references, { ...options, signal: interrupted })
       .catch((error: unknown) => {
@@ -325,7 +330,9 @@ restored, and the exit code is ${exitCodes.notFound}.`,
     return positionals.map(itemReference)
   },
 
-  async run(references, { client, report, interrupted }) {
+  async run(references, context) {
+    const { client, report, interrupted } = context
+    await requireOwnUrls(references, context)
     const { restored, missing } = await client.restore(references, { signal: interrupted })
     for (const reference of restored) report(`Restored ${reference}`)
     for (const reference of missing) report(`mediabucket: ${reference}: The trash has no such item.`)

@@ -1,6 +1,7 @@
-import { connectService, itemReference, notAnItem, withService } from '@mediabucket/cli/client-command'
+import { connectService, withService } from '@mediabucket/cli/client-command'
 import { readClientSettings } from '@mediabucket/cli/client-settings'
 import { parse, UsageError } from '@mediabucket/cli/command'
+import { itemReference, notAnItem } from '@mediabucket/cli/item-references'
 import {
   formatSize,
   jsonLine,
