@@ -1,7 +1,10 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { open, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
+  CopyObjectCommand,
   CreateBucketCommand,
   CreateMultipartUploadCommand,
   GetObjectAttributesCommand,
@@ -191,4 +194,65 @@ test('SP3 a body of another SHA-256 than the signed one is stored neither as an 
   )
   const { stored, temporary } = await blobsIn(data)
   expect([stored <= before.stored, temporary]).toEqual([true, 0])
+})
+
+/** Changes one byte of the only file of this size. */
+async function damage(size: number): Promise<void> {
+  const blobs = join(door.server.data, 'blobs')
+  const files = (await readdir(blobs, { recursive: true })).map((name) => join(blobs, name))
+  const found: string[] = []
+  for (const file of files) if ((await stat(file)).size === size) found.push(file)
+  expect(found).toHaveLength(1)
+  await using file = await open(found[0] ?? '', 'r+')
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, 100)
+  await file.write(Buffer.of((buffer[0] ?? 0) ^ 1), 0, 1, 100)
+}
+
+test.each([
+  [null, 101],
+  ['CRC32', 102],
+  ['CRC32C', 103],
+  ['SHA256', 104],
+] as const)(
+  'MU11 a part that was damaged on the disk is not joined, and can be sent again (%s)',
+  async (ChecksumAlgorithm, extra) => {
+    const more = ChecksumAlgorithm === null ? {} : { ChecksumAlgorithm }
+    const Key = `damaged/${ChecksumAlgorithm}`
+    const UploadId = await create(Key, more)
+    const second = randomBytes(partSize + extra)
+    const bytes = [randomBytes(partSize), second]
+    const sent = []
+    for (const [index, part] of bytes.entries())
+      sent.push(await putPart(Key, UploadId, index + 1, part, more))
+    const Parts = sent.map(({ ETag, ChecksumCRC32, ChecksumCRC32C, ChecksumSHA256 }, index) => ({
+      ...{ ETag, ChecksumCRC32, ChecksumCRC32C, ChecksumSHA256, PartNumber: index + 1 },
+    }))
+    const complete = () =>
+      client.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts } }))
+    await damage(second.length)
+    await expect(complete()).rejects.toMatchObject({ name: 'InternalError' })
+    await expect(client.send(new HeadObjectCommand({ Bucket, Key }))).rejects.toMatchObject({
+      name: 'NotFound',
+    })
+    await putPart(Key, UploadId, 2, second, more)
+    await complete()
+    const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }))
+    expect(Buffer.concat(bytes).equals((await Body?.transformToByteArray()) ?? Buffer.alloc(0))).toBe(true)
+  },
+)
+
+test('MU11 an object that was damaged on the disk is not copied as a whole', async () => {
+  const bytes = randomBytes(partSize + 77)
+  await client.send(new PutObjectCommand({ Bucket, Key: 'rotten', Body: bytes }))
+  await damage(bytes.length)
+  const CopySource = `${Bucket}/rotten`
+  await expect(
+    client.send(new CopyObjectCommand({ Bucket, Key: 'copied', CopySource })),
+  ).rejects.toMatchObject({ name: 'InternalError' })
+  const UploadId = await create('copied')
+  await expect(
+    client.send(new UploadPartCopyCommand({ Bucket, Key: 'copied', UploadId, PartNumber: 1, CopySource })),
+  ).rejects.toMatchObject({ name: 'InternalError' })
+  const { Parts = [] } = await client.send(new ListPartsCommand({ Bucket, Key: 'copied', UploadId }))
+  expect(Parts).toEqual([])
 })

@@ -54,7 +54,8 @@ async function openContent(
   return bytes && openMemoryBlob(bytes)
 }
 
-const bytesDamaged = () => new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
+export const bytesDamaged = (): Fault =>
+  new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
 
 export type CachedBytesOperations = ReturnType<typeof cachedBytesOperations>
 

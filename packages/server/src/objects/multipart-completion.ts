@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { compositeChecksum, wholeChecksum } from '../core/checksums.ts'
+import { compositeChecksum, newChecksum, wholeChecksum } from '../core/checksums.ts'
 import { Fault, fileTooLarge } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import { maxFileSizeOf } from '../core/quotas.ts'
@@ -11,6 +11,7 @@ import { defaultExpiry } from '../uploads/new-items.ts'
 import { ObjectFault } from './object-faults.ts'
 import {
   detailsOf,
+  hashed,
   type ObjectConditions,
   parseParts,
   refusal,
@@ -280,7 +281,7 @@ async function choose(
   return chosen
 }
 
-/** The bytes of the parts, in their order. Throws PartsChanged, and Fault `bytes-missing`. */
+/** The bytes of the parts, in their order. Throws PartsChanged, and Fault `bytes-missing`, also for bytes that are not those that were sent. */
 async function* bytesOf(
   parts: Pick<CompletionParts, 'catalog' | 'blobs'>,
   upload: OpenMultipart,
@@ -289,31 +290,46 @@ async function* bytesOf(
   for (const part of chosen) {
     if (part.size === 0) continue
     const blob = await openPart(parts, upload, part)
+    const digest = digestOf(upload, part)
     try {
-      let left = part.size
-      for await (const chunk of blob.stream(0, part.size - 1)) {
-        left -= chunk.byteLength
-        yield chunk
-      }
-      // A stream of a store can end early.
-      if (left !== 0) throw bytesMissing()
+      yield* hashed(blob.stream(0, part.size - 1), [digest])
+      if (!digest.isRight()) throw bytesMissing(part)
     } finally {
       await blob.close()
     }
   }
 }
 
+/** The digest of a part that takes the least time: the checksum that it was sent with, or else the MD5. */
+function digestOf({ checksum }: OpenMultipart, part: StoredPart) {
+  const hasChecksum = checksum !== null && part.checksum !== null
+  const digest = hasChecksum ? newChecksum(checksum.algorithm) : createHash('md5')
+  return {
+    update: (bytes: Uint8Array) => digest.update(bytes),
+    // Also false after a stream of a store that ended early.
+    isRight: () =>
+      hasChecksum
+        ? digest.digest().toString('base64') === part.checksum
+        : digest.digest().toString('hex') === part.etag,
+  }
+}
+
 async function openPart(
   { catalog, blobs }: Pick<CompletionParts, 'catalog' | 'blobs'>,
   { id }: OpenMultipart,
-  { number, itemId, size }: StoredPart,
+  part: StoredPart,
 ) {
+  const { number, itemId, size } = part
   const blob = await blobs.open(itemId)
   if (blob?.size === size) return blob
   await blob?.close()
   const [current] = await catalog.listParts(id, number - 1, 1)
   if (current?.itemId !== itemId) throw new PartsChanged()
-  throw bytesMissing()
+  throw bytesMissing(part)
 }
 
-const bytesMissing = () => new Fault('bytes-missing', 'The bytes of a part are missing on the server.')
+const bytesMissing = ({ number }: StoredPart) =>
+  new Fault(
+    'bytes-missing',
+    `The bytes of part ${number} are missing or damaged on the server. Send the part again.`,
+  )

@@ -19,7 +19,14 @@ import type { Reserve } from '../uploads/reservations.ts'
 import type { FreeSpace } from '../uploads/space.ts'
 import { type CompletionParts, completeMultipart } from './multipart-completion.ts'
 import { ObjectFault } from './object-faults.ts'
-import { hashed, type Rest, requireNewKey, type StoredObject, storedHeaders } from './object-operations.ts'
+import {
+  hashed,
+  type Rest,
+  requireNewKey,
+  requireUndamaged,
+  type StoredObject,
+  storedHeaders,
+} from './object-operations.ts'
 import type { ObjectCaller, ObjectHeaders } from './object-types.ts'
 import {
   findMultipart,
@@ -265,10 +272,13 @@ async function copyPart(
     return await putPart(parts, caller, upload, number, {
       body: hashed(item.size === 0 ? [] : blob.stream(start, end), [md5, checksum]),
       size: end - start + 1,
-      finish: () => ({
-        etag: md5.digest('hex'),
-        checksum: checksum === null ? null : checksum.digest().toString('base64'),
-      }),
+      finish(sha256) {
+        if (range === null) requireUndamaged(item, sha256)
+        return {
+          etag: md5.digest('hex'),
+          checksum: checksum === null ? null : checksum.digest().toString('base64'),
+        }
+      },
     })
   } finally {
     await blob.close()

@@ -5,7 +5,7 @@ import type { ItemId } from '../core/ids.ts'
 import { isObject, parseJson } from '../core/json.ts'
 import { isReservedKey, maxKeyLength } from '../core/object-key-rules.ts'
 import type { Amount } from '../core/quotas.ts'
-import type { OpenBytes } from '../downloads/bytes-cache.ts'
+import { bytesDamaged, type OpenBytes } from '../downloads/bytes-cache.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import {
   etagOfItem,
@@ -404,6 +404,7 @@ async function copyObject(
       size: item.size,
       ...{ isPublic, conditions, declaredType: copied.contentType ?? item.contentType },
       focus: item.focus ?? null,
+      check: (sha256) => requireUndamaged(item, sha256),
       finish: () => ({
         etag: md5.digest('hex'),
         headers:
@@ -418,6 +419,11 @@ async function copyObject(
   } finally {
     await blob.close()
   }
+}
+
+/** Throws Fault `bytes-missing` unless the bytes of an item that were read have this SHA-256. */
+export function requireUndamaged(item: Pick<ItemDetails, 'sha256'>, sha256: Uint8Array): void {
+  if (!Buffer.from(item.sha256).equals(sha256)) throw bytesDamaged()
 }
 
 /** The headers of a copy: new ones, unless they are null, with the checksum of the bytes. A copy has no parts, and so no checksum of them. */
