@@ -64,6 +64,24 @@ export function describeFileSearches(engine: string, fresh: Fresh): void {
       )
     })
 
+    test('K16 items with the same bytes are found among thousands, in both orders', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      // In the first, second and third block of the index of SQLite (hash-source.ts), and at their ends.
+      const places = new Set([0, 7, 2_047, 2_048, 4_095, 4_096, 4_999])
+      const items = Array.from({ length: 5_000 }, (_, index) =>
+        newItem({ sha256: hashOf(places.has(index) ? 'same' : `${index}`) }),
+      )
+      await catalog.addItems(bucketId, inBlobStore(items))
+      const same = items.filter((_, index) => places.has(index))
+      for (const order of itemOrders)
+        for (const limit of [1, 3, 9]) {
+          const selection = selecting(bucketId, { order, sha256: hexOf('same') })
+          const expected = ids(order === 'oldest' ? same : same.toReversed())
+          expect(ids(await allItems(catalog, selection, limit))).toEqual(expected)
+        }
+    })
+
     test('K17 the selected items are those of a model, in the order of their paths, with any other filter', async () => {
       const random = seededRandom()
       const catalog = await openOne(fresh)

@@ -65,6 +65,12 @@ const byTime = {
   keyOf: ({ createdAt }: ItemPlace) => createdAt,
 }
 
+/** The hash of a selection, and its first eight bytes, which alone are in the index. */
+export function hashOf({ sha256 }: ItemSelection): readonly [hash: Buffer, start: Buffer] {
+  const hash = Buffer.from(sha256 ?? '', 'hex')
+  return [hash, hash.subarray(0, 8)]
+}
+
 /** The indexes by name; `number` is the primary key. */
 export const itemIndexes = {
   number: { compared: new Set<string>(), ranges: () => [['seq', 'true']] },
@@ -89,13 +95,9 @@ export const itemIndexes = {
   },
   hash: {
     compared: new Set(['sha256']),
-    // The index has the first eight bytes of each hash only.
+    // SQLite has another index (hash-source.ts).
     ranges: () => [['seq', 'sha256 = $4 AND substr(sha256, 1, 8) = $5']],
-    values({ sha256 }) {
-      const hash = Buffer.from(sha256 ?? '', 'hex')
-      return [hash, hash.subarray(0, 8)]
-    },
-    name: 'items_by_hash',
+    values: (selection) => hashOf(selection),
   },
   path: {
     compared: new Set(['path']),
@@ -145,6 +147,22 @@ export const placeOf = (
 /** The most expired items of a bucket by which a list passes one after the other. */
 export const maxPassed = 1_000
 
+/** Up to `count` rows of an index that were read at once, of a list `by`. */
+export function partOf(
+  rows: readonly ItemRow[],
+  count: number,
+  list: Pick<ItemSelection, 'by'> = { by: null },
+): Part {
+  const last = rows.at(-1)
+  const isFull = rows.length === count
+  return {
+    rows,
+    last: isFull && last !== undefined ? placeOf(list, last) : null,
+    cost: { rows: rows.length },
+    isFull,
+  }
+}
+
 /** Reads the items of a selection from an index of their table. `by` says for which list, which may be in another order. */
 export function createItemSource(
   engine: EngineName,
@@ -155,16 +173,6 @@ export function createItemSource(
   const { bucketId, order } = selection
   const list = { by: index === 'taken' ? index : null } as const
   const readRow = readRowFor(by)
-  const partOf = (rows: readonly ItemRow[], count: number): Part => {
-    const last = rows.at(-1)
-    const isFull = rows.length === count
-    return {
-      rows,
-      last: isFull && last !== undefined ? placeOf(list, last) : null,
-      cost: { rows: rows.length },
-      isFull,
-    }
-  }
   return {
     bucketId,
     compared: filtersAmong(selection, itemIndexes[index].compared),
@@ -175,10 +183,10 @@ export function createItemSource(
         if (isLong) {
           const end = [engine, bucketId, order === 'oldest', after?.seq ?? null, count, now] as const
           const rows = yield* readAfterNumber(...end, columnsFor(by), readRow)
-          if (rows !== null) return partOf(rows, count)
+          if (rows !== null) return partOf(rows, count, list)
         }
         const { sql, values } = indexStatement(index, selection, by, after, count)
-        return partOf(yield* all(readRow, sql, ...values), count)
+        return partOf(yield* all(readRow, sql, ...values), count, list)
       }
     },
   }

@@ -1,6 +1,7 @@
 import { Fault } from '../../../core/faults.ts'
 import type { BucketId, ItemPlace, ItemRow, ItemRows, ItemSelection } from '../records.ts'
 import type { EngineName, Query } from '../statements.ts'
+import { createHashSource } from './hash-source.ts'
 import { createFilter, hasOtherFilter } from './item-filters.ts'
 import { createItemSource, type ItemIndex, itemIndexes, placeOf, readAtOnce } from './item-lists.ts'
 import { type Bounds, type Source, scan } from './item-scan.ts'
@@ -29,7 +30,9 @@ function sourceOf(engine: EngineName, selection: ItemSelection): Source {
   const index = indexOf(selection)
   if (index === 'stored' && labels != null) return createLabelSource(selection)
   if (index === 'number' && name !== null) return createNameSource(engine, selection, name)
-  return createItemSource(engine, index, selection)
+  return index === 'hash' && engine === 'sqlite'
+    ? createHashSource(selection)
+    : createItemSource(engine, index, selection)
 }
 
 /** Indexes that have lists of whole buckets. */
@@ -158,7 +161,9 @@ function otherSources(engine: EngineName, selection: ItemSelection): readonly So
     ...(!isByName && { from: null, to: null }),
   }
   const sources = [
-    ...(sha256 != null ? [createItemSource(engine, 'hash', whole, by)] : []),
+    ...(sha256 != null
+      ? [engine === 'sqlite' ? createHashSource(whole, by) : createItemSource(engine, 'hash', whole, by)]
+      : []),
     ...(path != null && sha256 == null ? [createItemSource(engine, 'path', whole, by)] : []),
     ...(labels != null ? [createLabelSource(whole, by)] : []),
     ...(isByName && hasTimes(selection) ? [createItemSource(engine, 'stored', whole, by)] : []),

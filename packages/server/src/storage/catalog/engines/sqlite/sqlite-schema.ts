@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { CatalogVersionError, developmentText } from '../../catalog.ts'
 import { itemDefinitions } from '../../items/item-columns.ts'
 import { isTakenUnread, kindExpression, listExpression } from '../../items/item-kinds.ts'
+import { hashBlock } from '../../lists/hash-source.ts'
 import { otherTablesText } from '../../schema-text.ts'
 import { integer } from '../../statements.ts'
 import { one, prepareSnapshots, runTransaction } from './sqlite-database.ts'
@@ -224,8 +225,8 @@ CREATE INDEX items_by_kind ON items (bucket_id, ${listExpression}, created_at, s
 CREATE INDEX items_by_taken ON items (bucket_id, ${kindExpression}, taken_at, seq) WHERE taken_at IS NOT NULL;
 CREATE INDEX items_by_name ON items (bucket_id, ${kindExpression}, name_key, seq);
 CREATE INDEX items_unread ON items (bucket_id, seq) WHERE ${isTakenUnread};
--- For searches by bytes and by path. A hash is random, so that its first bytes nearly identify it.
-CREATE INDEX items_by_hash ON items (bucket_id, substr(sha256, 1, 8), seq);
+-- For searches by bytes (storage/catalog/lists/hash-source.ts) and by path. A hash is random, so that its first bytes nearly identify it.
+CREATE INDEX items_by_hash ON items (bucket_id, ${hashBlock}, substr(sha256, 1, 8), seq);
 CREATE INDEX items_by_path ON items (bucket_id, path, seq) WHERE path IS NOT NULL;
 CREATE INDEX items_edited ON items (bucket_id, edited) WHERE edited IS NOT NULL;
 CREATE INDEX items_renamed ON items (id) WHERE renamed IS NOT NULL;
