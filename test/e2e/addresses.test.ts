@@ -129,6 +129,23 @@ describe('a URL with an item', () => {
     }
   })
 
+  test('G18, M3 steps to items that are not loaded yet are taken when they are', async () => {
+    await using guest = await visit(browser, server, { hash: '#order=newest' })
+    await guest.signIn(server.token)
+    await guest.files.first().waitFor()
+    const { promise: loading, resolve: load } = Promise.withResolvers<void>()
+    await guest.page.route('**/api/items?*order=newest*', (route) => loading.then(() => route.continue()))
+    await typed(guest, `#page=3&item=${ids[22]}`)
+    await shows(guest, 22)
+    await guest.button(strings.viewer.previous).waitFor()
+    for (let step = 0; step < 4; step++) await guest.page.keyboard.press('ArrowLeft')
+    await shows(guest, 21)
+    await guest.page.keyboard.press('ArrowRight')
+    load()
+    await shows(guest, 19)
+    await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${ids[19]}`)
+  })
+
   test('G18, M3 there are steps to the neighbours in another order when its items are loaded', async () => {
     await using guest = await visit(browser, server, { hash: `#order=newest&item=${ids[4]}` })
     await guest.signIn(server.token)

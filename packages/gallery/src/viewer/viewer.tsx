@@ -170,15 +170,15 @@ interface Navigation {
   readonly isLoaded: boolean
   /** The position of the item in the list, from 1, and the number of items; null if they are unknown. */
   readonly position: { readonly at: number; readonly of: number } | null
-  /** Null if there is no previous item. */
+  /** Null if there is no previous item, or nothing around the item is known. */
   readonly previous: (() => void) | null
-  /** Null if there is no next item. */
+  /** Null if there is no next item, or nothing around the item is known. */
   readonly next: (() => void) | null
 }
 
 /** The position of an item in the timeline, and the steps to its neighbours. */
 function useNavigation(id: string): Navigation {
-  const { timeline, router } = useGallery()
+  const { timeline } = useGallery()
   const swiped = useRef<readonly string[]>([])
   // The loaded items belong to another list.
   const loaded = timeline.outdated.value ? null : timeline.loaded.value
@@ -203,16 +203,44 @@ function useNavigation(id: string): Navigation {
     if (nearEnd) void timeline.extend(true)
   }, [nearEnd, loaded, timeline])
 
-  const stepTo = (item: string | undefined) => (item === undefined ? null : () => router.show(item))
+  const neighbourAt = (place: number, hasMore: boolean): Neighbour => {
+    const neighbour = known.ids[place]
+    if (index >= 0 && neighbour !== undefined) return { id: neighbour }
+    return at !== null && hasMore ? { id: null } : null
+  }
+  const steps = useSteps(id, neighbourAt(index - 1, part.before > 0), neighbourAt(index + 1, part.after > 0))
   const matches = timeline.matches.value
   const total = matches?.isExact ? matches.count : timeline.total.value
   return {
     ids: index < 0 ? [id] : swiped.current,
     isLoaded: part.ids.includes(id),
     position: at === null || total === null ? null : { at: part.before + at + 1, of: total },
-    previous: index < 0 ? null : stepTo(known.ids[index - 1]),
-    next: index < 0 ? null : stepTo(known.ids[index + 1]),
+    ...steps,
   }
+}
+
+/** The id of a neighbour is null until it is loaded. */
+type Neighbour = { readonly id: string | null } | null
+
+/** Steps to the neighbours of the open item. Those to items that are not loaded yet are taken when they are. */
+function useSteps(open: string, before: Neighbour, after: Neighbour): Pick<Navigation, 'previous' | 'next'> {
+  const { router } = useGallery()
+  /** Steps from an item on that were not taken yet; positive ones are forward. */
+  const waiting = useRef({ from: open, steps: 0 })
+  if (waiting.current.from !== open) waiting.current = { from: open, steps: 0 }
+  const take = () => {
+    const { steps } = waiting.current
+    const neighbour = steps > 0 ? after : before
+    if (steps === 0 || neighbour?.id === null) return
+    waiting.current = { from: neighbour?.id ?? open, steps: neighbour ? steps - Math.sign(steps) : 0 }
+    if (neighbour) router.show(neighbour.id)
+  }
+  useLayoutEffect(take)
+  const stepBy = (steps: number) => () => {
+    waiting.current.steps += steps
+    take()
+  }
+  return { previous: before && stepBy(-1), next: after && stepBy(1) }
 }
 
 type ItemStatus = 'checking' | 'exists' | 'deleted' | 'unknown'
