@@ -34,6 +34,17 @@ const long = [
   'test/operations/{other-tables,outage-alerts,quota-at-once,reverse-proxies,unmounted,upgrade,variants,worker-processes}.test.ts',
 ]
 
+/** What `npm run test:oldest-node` leaves out: the other database, and what takes long and uses little of Node.js. */
+const notOnOldestNode = [
+  ...long,
+  'packages/server/test/pictures/**',
+  'packages/server/test/**/{postgres,s3-,transfer,two-servers,ranks,killed-migration,name-search,sqlite-inspection}*',
+  'packages/server/test/**/{list-media,cached-responses,bytes-cache,slow-readers,remove-media,text-types}*',
+  'packages/server/test/**/{verify-token,deliverer,data-lock,adapt-checkpoints,free-space,unchanged-rows}*',
+  'packages/server/test/**/{store-media,match-blobs,check-data,deferred-deletions}*',
+  'packages/client/test/{page,xhr-upload,client-options,package}.test.ts',
+]
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -97,6 +108,20 @@ export default defineConfig({
       ...(command === 'run'
         ? []
         : [{ extends: true as const, test: { name: 'long', include: long, globalSetup: serviceSetup } }]),
+      // A project, because Vitest applies --exclude to none.
+      ...(process.argv.includes('--project=oldest-node')
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: 'oldest-node',
+                include: ['packages/{server,cli,client}/test/**/*.test.ts'],
+                exclude: notOnOldestNode,
+                globalSetup: serviceSetup,
+              },
+            },
+          ]
+        : []),
       // Programs of others, which are installed only when these tests run.
       {
         extends: true,
