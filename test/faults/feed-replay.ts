@@ -1,6 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { type Change, createClient, type Media } from '../../packages/client/src/index.ts'
+import {
+  type ItemChangeKind,
+  isItemChangeKind,
+} from '../../packages/server/src/storage/catalog/items/item-changes.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { until } from '../harness/until.ts'
@@ -87,12 +91,15 @@ async function edit(
   }
 }
 
-/** What the changes say about an item in an order that is possible. */
-const allowed: Readonly<Record<string, readonly string[]>> = {
+/** After which states of an item a change of it is possible here, where there is no trash and nothing expires. */
+const allowed: Readonly<Record<ItemChangeKind, readonly string[]>> = {
   added: ['none'],
   edited: ['listed'],
   previewed: ['listed'],
   removed: ['listed'],
+  trashed: [],
+  restored: [],
+  expired: [],
 }
 
 /** Without the URLs, which have the port of the server that sent them. */
@@ -105,7 +112,8 @@ async function compare(seen: readonly Change[], instance: Instance, ledger: Ledg
   const last = new Map<string, Media | null>()
   for (const { type, item_id, item } of seen) {
     const state = states.get(item_id) ?? 'none'
-    if (!allowed[type]?.includes(state)) ledger.fault('halfVisible', `${item_id} is ${type} after ${state}`)
+    if (!isItemChangeKind(type) || !allowed[type].includes(state))
+      ledger.fault('halfVisible', `${item_id} is ${type} after ${state}`)
     states.set(item_id, type === 'removed' ? 'gone' : 'listed')
     last.set(item_id, item)
   }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { responseHeaders } from '../../packages/server/src/http/openapi/description.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { parseResponse, sendRaw } from '../harness/raw-http.ts'
 import { type SharedServer, startServer, type TestServer } from '../harness/server.ts'
@@ -23,6 +24,17 @@ const exposed =
   'Link, WWW-Authenticate, ' +
   'Content-Location, X-Request-Id, Mediabucket-Variant, Tus-Resumable, Tus-Version, Tus-Extension, Tus-Max-Size, Tus-Checksum-Algorithm, ' +
   'Upload-Offset, Upload-Length, Upload-Defer-Length, Upload-Metadata, Upload-Expires'
+
+/** Described headers that pages can read anyway, or that are for browsers and caches only. */
+const unexposed = [
+  ...['Cache-Control', 'Last-Modified', 'Vary', 'Content-Encoding', 'Allow'],
+  ...['Content-Security-Policy', 'Cross-Origin-Resource-Policy', 'Referrer-Policy', 'X-Content-Type-Options'],
+]
+
+test('C2 every header of responses that the API describes is exposed, or is not for scripts', () => {
+  const hidden = Object.keys(responseHeaders).filter((name) => !exposed.split(', ').includes(name))
+  expect(hidden.toSorted()).toEqual(unexposed.toSorted())
+})
 
 const cors = ({ headers }: Response) =>
   [...headers].filter(([name]) => name.startsWith('access-control-')).map(([name]) => name)

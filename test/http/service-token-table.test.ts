@@ -1,109 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newServiceToken } from '../../packages/server/src/core/token-rules.ts'
-import { isOfService, readIfPrivate } from '../../packages/server/src/http/openapi/description.ts'
 import { runHere } from '../harness/commands.ts'
 import { usePostgres } from '../harness/database.ts'
-import { fullBucket, type RouteRequest, requestsOf, stateOf } from '../harness/full-bucket.ts'
+import { fullBucket, stateOf } from '../harness/full-bucket.ts'
 import { startIssuer, type TestIssuer } from '../harness/issuer.ts'
 import { catalogRows } from '../harness/rows.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { parseProblem } from '../harness/wire.ts'
-
-const bucketScopes = [
-  'media:read',
-  'media:write',
-  'media:delete',
-  'tokens:manage',
-  'webhooks:manage',
-] as const
-const serviceScopes = ['buckets:manage', ...bucketScopes] as const
-type Scope = (typeof serviceScopes)[number]
-
-/** What an operation needs: a scope in one bucket, any token, or a scope of the whole service. */
-type Need = (typeof bucketScopes)[number] | 'any token' | `service ${Scope}` | `service ${Scope} ${Scope}`
-
-/** Every route of the API. A new route fails this test until it has an entry here. */
-const routes: Readonly<Record<string, Need>> = {
-  'GET /api/media': 'media:read',
-  'GET /api/media/': 'media:read',
-  'GET /v1/media': 'media:read',
-  'GET /v1/media/': 'media:read',
-  'POST /api/media': 'media:write',
-  'POST /api/media/': 'media:write',
-  'POST /api/media/from-url': 'media:write',
-  'POST /v1/media': 'media:write',
-  'POST /v1/media/': 'media:write',
-  'GET /api/items': 'media:read',
-  'GET /api/labels': 'media:read',
-  'GET /api/changes': 'media:read',
-  'GET /api/bucket': 'media:read',
-  'GET /api/media/:id': 'media:read',
-  'PATCH /api/media/:id': 'media:write',
-  'DELETE /api/media/:id': 'media:delete',
-  'PATCH /api/media': 'media:write',
-  'DELETE /api/media': 'media:delete',
-  'POST /api/uploads': 'media:write',
-  'POST /api/uploads/': 'media:write',
-  'HEAD /api/uploads/:id': 'media:write',
-  'PATCH /api/uploads/:id': 'media:write',
-  'DELETE /api/uploads/:id': 'media:write',
-  'POST /api/uploads/:id': 'media:write',
-  'GET /api/trash': 'media:delete',
-  'POST /api/trash/restore': 'media:delete',
-  'DELETE /api/trash': 'media:delete',
-  'POST /api/media/:id/links': 'media:read',
-  'POST /api/links': 'media:read',
-  'GET /media/:name': 'media:read',
-  'GET /media/:name/:filename': 'media:read',
-  'GET /api/token': 'any token',
-  'GET /api/tokens': 'tokens:manage',
-  'POST /api/tokens': 'tokens:manage',
-  'DELETE /api/tokens/:id': 'tokens:manage',
-  'POST /api/tokens/:id/rotate': 'tokens:manage',
-  'GET /api/webhooks': 'webhooks:manage',
-  'POST /api/webhooks': 'webhooks:manage',
-  'GET /api/webhooks/:id': 'webhooks:manage',
-  'PATCH /api/webhooks/:id': 'webhooks:manage',
-  'DELETE /api/webhooks/:id': 'webhooks:manage',
-  'POST /api/webhooks/:id/rotate': 'webhooks:manage',
-  'POST /api/webhooks/:id/test': 'webhooks:manage',
-  'GET /api/webhooks/:id/deliveries': 'webhooks:manage',
-  'POST /api/webhooks/:id/deliveries/:number/redeliver': 'webhooks:manage',
-  'GET /api/keys': 'service buckets:manage',
-  'POST /api/keys': 'service buckets:manage',
-  'DELETE /api/keys/:id': 'service buckets:manage',
-  'GET /api/audit': 'service buckets:manage media:read',
-  'GET /api/buckets': 'service buckets:manage',
-  'POST /api/buckets': 'service buckets:manage',
-  'GET /api/buckets/:name': 'service buckets:manage',
-  'PATCH /api/buckets/:name': 'service buckets:manage',
-  'DELETE /api/buckets/:name': 'service buckets:manage',
-  'GET /api/buckets/:name/usage': 'service buckets:manage',
-  'GET /api/usage': 'service buckets:manage',
-  'POST /api/buckets/:name/tokens': 'service tokens:manage',
-}
-
-const nameOf = ({ method, pattern }: Pick<RouteRequest, 'method' | 'pattern'>) =>
-  `${method === 'HEAD' && !pattern.startsWith('/api/uploads') ? 'GET' : method} ${pattern}`
-
-const requests = requestsOf(({ needs }) => needs !== 'nothing')
-
-test('ST2, ST5 every operation that takes a token has an entry in the table, with the scope of its description', () => {
-  const described = requests.map(({ description, ...request }) => {
-    const { needs } = description
-    const need = isOfService(description)
-      ? `service ${needs}`
-      : needs === readIfPrivate
-        ? 'media:read'
-        : needs
-    return [nameOf(request), need]
-  })
-  // The description of the audit log names its second scope in words.
-  const expected = { ...routes, 'GET /api/audit': 'service buckets:manage' }
-  expect(Object.fromEntries(described)).toEqual(expected)
-})
+import {
+  bucketScopes,
+  type Need,
+  nameOf,
+  requests,
+  routes,
+  type Scope,
+  serviceScopes,
+} from './route-needs.ts'
 
 type Kind = 'bucket' | 'user' | 'service' | 'refused'
 

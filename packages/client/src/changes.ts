@@ -1,5 +1,6 @@
 import type { CallOptions } from './client-options.ts'
 import { sendJson } from './json.ts'
+import type { ChangeType } from './list-rules.ts'
 import { type Media, mediaShape } from './media.ts'
 import { isTransient, pause } from './retry.ts'
 import type { SendSettings } from './send.ts'
@@ -11,15 +12,7 @@ export interface Change {
   /** Continue after this change with it: `changes({ after: cursor })`. */
   readonly cursor: string
   /** Later versions of the service may have further types. */
-  readonly type:
-    | 'added'
-    | 'edited'
-    | 'trashed'
-    | 'restored'
-    | 'removed'
-    | 'expired'
-    | 'previewed'
-    | (string & Record<never, never>)
+  readonly type: ChangeType | (string & Record<never, never>)
   readonly item_id: string
   /** RFC 3339, UTC. The order of the changes is that in which they happened, whatever their times. */
   readonly changed_at: string

@@ -6,6 +6,9 @@ export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as con
 /** The kind of an item, which its stored type determines. */
 export type ItemKind = (typeof itemKinds)[number]
 
+/** What can happen to an item, as changes and webhooks tell it. */
+export type ChangeType = 'added' | 'edited' | 'trashed' | 'restored' | 'removed' | 'expired' | 'previewed'
+
 /** The most entries in one response to a list (docs/interface.md K2). */
 export const maxListLimit = 500
 /** The most ids in one request. */

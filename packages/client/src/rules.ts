@@ -2,7 +2,15 @@
 // and its gallery use them too.
 
 export { isLabelKey, isLabelValue, maxLabels, maxLabelValue, maxSelectedLabels } from './label-rules.ts'
-export { type ItemKind, itemKinds, type ListOrder, listOrders, maxIds, maxListLimit } from './list-rules.ts'
+export {
+  type ChangeType,
+  type ItemKind,
+  itemKinds,
+  type ListOrder,
+  listOrders,
+  maxIds,
+  maxListLimit,
+} from './list-rules.ts'
 export {
   addressName,
   afterAllPaths,

@@ -1,18 +1,22 @@
 import { createClient } from '../../../packages/client/src/index.ts'
 import { auditActions } from '../../../packages/server/src/storage/catalog/audit/audit-events.ts'
+import type { ItemChangeKind } from '../../../packages/server/src/storage/catalog/items/item-changes.ts'
 import { readChanges } from '../../harness/wire.ts'
 import { recordedItems } from '../check-leftovers.ts'
 import type { Instance } from '../server-instances.ts'
 import type { ObjectScene } from './object-clients.ts'
 
-/** What the changes say about an item in an order that is possible. */
-const next: Readonly<Record<string, readonly [from: string, to: string]>> = {
+/** The state of an item before each change and after it; a removal may come after any. */
+const next: Readonly<
+  Record<Exclude<ItemChangeKind, 'removed' | 'expired'>, readonly [from: string, to: string]>
+> = {
   added: ['absent', 'listed'],
   edited: ['listed', 'listed'],
   previewed: ['listed', 'listed'],
   trashed: ['listed', 'trashed'],
   restored: ['trashed', 'listed'],
 }
+const hasNext = (type: string): type is keyof typeof next => Object.hasOwn(next, type)
 
 /** The whole feed of an idle bucket gives its items. Returns their ids. */
 export async function checkFeed(
@@ -27,7 +31,7 @@ export async function checkFeed(
     const { data, next_cursor, has_more } = await readChanges(response)
     for (const { type, item_id } of data) {
       const state = states.get(item_id) ?? 'absent'
-      const [from, to] = next[type] ?? [state === 'absent' ? 'listed' : state, 'removed']
+      const [from, to] = hasNext(type) ? next[type] : [state === 'absent' ? 'listed' : state, 'removed']
       if (state !== from) record.fault('halfVisible', `${item_id} is ${type} after it was ${state}`)
       states.set(item_id, to)
     }

@@ -1,5 +1,5 @@
 import { bucketDeleted, Fault, TokenFault, tokenExpired, tokenRevoked } from '../core/faults.ts'
-import type { TokenListQuery } from '../core/queries.ts'
+import type { CursorQuery } from '../core/queries.ts'
 import { leftOf, limitsObject } from '../core/quotas.ts'
 import { isTokenId, isUserId, newServiceTokenId, newTokenId } from '../core/token-ids.ts'
 import {
@@ -192,7 +192,7 @@ export async function describeToken(
 export async function listTokens(
   catalog: Pick<Catalog, 'findToken' | 'tokensAfter'>,
   grant: Pick<Grant, 'bucketId'>,
-  { after, limit }: TokenListQuery,
+  { after, limit }: CursorQuery,
 ): Promise<ValueOf<typeof schemas.TokenList>> {
   const previous = after === null ? null : await findPrevious(catalog, grant, after)
   // One more than the limit shows whether further tokens follow.

@@ -1,6 +1,6 @@
 import type { ParameterFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import { parseTokenListQuery } from '../core/queries.ts'
+import { parseCursorQuery } from '../core/queries.ts'
 import { defaultOverlap, maxOverlap } from '../core/token-rules.ts'
 import { malformed } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -81,7 +81,7 @@ async function listBucketTokens(
 ): Promise<Reply> {
   const grant = await authorize(exchange, 'tokens:manage')
   await tickQueue.next(grant.tokenId)
-  const { data, next_cursor } = await listTokens(catalog, grant, parseTokenListQuery(exchange.query))
+  const { data, next_cursor } = await listTokens(catalog, grant, parseCursorQuery(exchange.query))
   const list = new ListTexts(
     (tokens: typeof data) => itemsText(serialize(tokens)),
     () => tickQueue.next(grant.tokenId),

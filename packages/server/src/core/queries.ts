@@ -22,10 +22,17 @@ import { maxKeyLength } from './object-key-rules.ts'
 import { parseTimestamp } from './times.ts'
 
 // What the client, the command line and the gallery share.
-export { type ItemKind, itemKinds, type ListOrder, listOrders, maxListLimit } from '@mediabucket/client/rules'
+export {
+  type ChangeType,
+  type ItemKind,
+  itemKinds,
+  type ListOrder,
+  listOrders,
+  maxListLimit,
+} from '@mediabucket/client/rules'
 
 /** What a parameter accepts, in words and for programs. */
-interface Accepts extends FaultMembers {
+export interface Accepts extends FaultMembers {
   readonly text: string
 }
 
@@ -81,13 +88,6 @@ export function createParameterReader(values: Readonly<Record<string, unknown>>)
 }
 
 export const defaultListLimit = 100
-
-/** The orders of a list of buckets. `created` is the order of creation. */
-export const bucketOrders = [
-  ...(['name', 'name-desc', 'created', 'created-desc'] as const),
-  ...(['items', 'items-asc', 'bytes', 'bytes-asc'] as const),
-] as const
-export type BucketOrder = (typeof bucketOrders)[number]
 
 const limitShape = /^[1-9][0-9]{0,2}$/
 
@@ -398,98 +398,16 @@ export const signsUrls = (
   urls: ListedUrls | null,
 ): boolean => (urls === null ? grant.signsPages : urls === 'signed' && grant.isPrivate)
 
-/** The query of `GET /api/trash`. Throws Fault `parameter-malformed` (docs/interface.md Z2). */
-export function parseTrashQuery(values: Readonly<Record<string, unknown>>): {
-  readonly limit: number
-  readonly after: string | null
-} {
-  const reader = createParameterReader(values)
-  const query = { limit: readLimit(reader), after: readCursor(reader) }
-  reader.finish()
-  return query
-}
-
-/** The longest time for which a request waits for a change. Seconds. */
-export const maxWait = 60
-
-const waitShape = /^(?:0|[1-9][0-9]?)$/
-
-const sinceAccepts: Accepts = { text: 'now, and not together with after', accepted: ['now'] }
-
-/** The query of `GET /api/changes`. Throws Fault `parameter-malformed`. */
-export function parseChangesQuery(values: Readonly<Record<string, unknown>>): {
-  readonly limit: number
-  readonly after: string | null
-  readonly since: 'now' | null
-  /** Milliseconds. */
-  readonly wait: number
-} {
-  const reader = createParameterReader(values)
-  const after = readCursor(reader)
-  const query = {
-    limit: readLimit(reader),
-    after,
-    since: reader.read<'now' | null>('since', null, sinceAccepts, (text) =>
-      text === 'now' && after === null ? 'now' : null,
-    ),
-    wait: reader.read('wait', 0, integerFrom(0, maxWait, 'seconds'), (text) =>
-      waitShape.test(text) && Number(text) <= maxWait ? Number(text) * 1000 : null,
-    ),
-  }
-  reader.finish()
-  return query
-}
-
-/** The query of `GET /api/buckets`. */
-export interface BucketListQuery {
-  /** The largest number of buckets in one response. */
-  readonly limit: number
-  /** A cursor as sent; null for the start of the list. */
-  readonly after: string | null
-  readonly order: BucketOrder
-  /** The first characters of the names; empty for all. */
-  readonly prefix: string
-}
-
-const isBucketOrder = (text: string): text is BucketOrder => bucketOrders.some((order) => order === text)
-
-/** Throws Fault `parameter-malformed` (docs/interface.md BK2). */
-export function parseBucketListQuery(values: Readonly<Record<string, unknown>>): BucketListQuery {
-  const reader = createParameterReader(values)
-  const query = {
-    limit: readLimit(reader),
-    after: readCursor(reader),
-    order: reader.read<BucketOrder>('order', 'name', oneOf(bucketOrders), (text) =>
-      isBucketOrder(text) ? text : null,
-    ),
-    prefix: reader.read('name', '', 'the first lower-case letters, digits and hyphens of names', (text) =>
-      /^[a-z0-9-]{0,63}$/.test(text) ? text : null,
-    ),
-  }
-  reader.finish()
-  return query
-}
-
-/** The query of `DELETE /api/buckets/{name}`. Throws Fault `parameter-malformed` (docs/interface.md BK10). */
-export function parseBucketRemovalQuery(values: Readonly<Record<string, unknown>>): {
-  readonly deletesItems: boolean
-} {
-  const reader = createParameterReader(values)
-  const deletesItems = reader.read('items', false, oneOf(['delete']), (text) => text === 'delete' || null)
-  reader.finish()
-  return { deletesItems }
-}
-
-/** The query of `GET /api/tokens`. */
-export interface TokenListQuery {
-  /** The largest number of tokens in one response. */
+/** The query of a list without a selection. */
+export interface CursorQuery {
+  /** The largest number of entries in one response. */
   readonly limit: number
   /** A cursor as sent; null for the start of the list. */
   readonly after: string | null
 }
 
-/** Throws Fault `parameter-malformed` (docs/interface.md T4). */
-export function parseTokenListQuery(values: Readonly<Record<string, unknown>>): TokenListQuery {
+/** Throws Fault `parameter-malformed` (docs/interface.md Z2, T4). */
+export function parseCursorQuery(values: Readonly<Record<string, unknown>>): CursorQuery {
   const reader = createParameterReader(values)
   const query = { limit: readLimit(reader), after: readCursor(reader) }
   reader.finish()

@@ -55,7 +55,7 @@ interface ItemListOperations {
 }
 
 /** Part of every entity tag. Increase it when the format of media objects or lists changes. */
-const formatVersion = 4
+export const formatVersion = 4
 
 /** Shorter lists are not compressed. Bytes. */
 const minimumGzipLength = 1024

@@ -109,7 +109,7 @@ export const editMedia: OperationDescription = {
   operationId: 'editMedia',
   tag: 'Items',
   summary: 'Edit one item',
-  description: `Changes the filename, the alternative text, the caption and labels: a JSON merge patch (RFC 7396). Members that are left out
+  description: `Changes the filename, the alternative text, the caption, labels and the focus: a JSON merge patch (RFC 7396). Members that are left out
 stay as they are, null removes a text or a label. The URL, the stored type and the bytes stay as they are.
 
 With \`If-Match\`, the item is changed only if it still has this \`ETag\`.`,

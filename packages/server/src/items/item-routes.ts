@@ -198,7 +198,7 @@ const matchesState = (ifMatch: string, stateTag: string): boolean =>
   matchesStrongly(ifMatch.replace(/"([\w-]{43})\.[a-z0-9.]+"/g, '"$1"'), stateTag)
 
 /** The member of the body of each field that can be changed. */
-const editedMembers = {
+const bodyMembers = {
   filename: 'filename',
   altText: 'alt_text',
   caption: 'caption',
@@ -206,7 +206,7 @@ const editedMembers = {
   focus: 'focus',
 } as const satisfies Record<keyof ItemEdit, string>
 
-const editMembers = Object.values(editedMembers)
+const editMembers = Object.values(bodyMembers)
 
 /** Reads the members of a merge patch; null removes a text. Throws Fault `json-malformed`. */
 function readEdit({

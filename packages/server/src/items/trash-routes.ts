@@ -1,6 +1,6 @@
 import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import type { UrlSettings } from '../core/item-urls.ts'
-import { parseTrashQuery } from '../core/queries.ts'
+import { parseCursorQuery } from '../core/queries.ts'
 import { formatTimestamp } from '../core/times.ts'
 import { malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -50,7 +50,7 @@ async function listTrash(
   exchange: Exchange,
 ): Promise<Reply> {
   const grant = await authorize(exchange, 'media:delete')
-  const query = parseTrashQuery(exchange.query)
+  const query = parseCursorQuery(exchange.query)
   const ownUrls = urlsOfBucket(urls, grant)
   await tickQueue.next(grant.tokenId)
   const list = new ListTexts(

@@ -1,3 +1,4 @@
+import type { ChangeType } from '@mediabucket/client/rules'
 import type { webhooks as english } from './en.ts'
 
 /** The texts of the page of webhooks. */
@@ -18,7 +19,7 @@ export const webhooks: typeof english = {
     removed: 'endgültig gelöscht wird',
     expired: 'abläuft',
     previewed: 'ihr Vorschaubild hat',
-  },
+  } satisfies Readonly<Record<ChangeType, string>>,
   batch: 'Änderungen in einer Lieferung',
   upTo: (count: number) => (count === 1 ? 'Eine' : `Bis zu ${count}`),
   states: {

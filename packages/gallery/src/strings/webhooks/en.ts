@@ -1,3 +1,5 @@
+import type { ChangeType } from '@mediabucket/client/rules'
+
 /** The texts of the page of webhooks. */
 export const webhooks = {
   about: 'They tell other programs of every change in this bucket.',
@@ -16,7 +18,7 @@ export const webhooks = {
     removed: 'is deleted permanently',
     expired: 'expires',
     previewed: 'has its thumbnail',
-  } as Readonly<Record<string, string>>,
+  } satisfies Readonly<Record<ChangeType, string>> as Readonly<Record<string, string>>,
   batch: 'Changes in one delivery',
   upTo: (count: number) => (count === 1 ? 'One' : `Up to ${count}`),
   states: { off: 'Off', gone: 'Off: the receiver is gone', failed: 'Off: failed for three days' } as Readonly<

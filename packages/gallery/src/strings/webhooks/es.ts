@@ -1,3 +1,4 @@
+import type { ChangeType } from '@mediabucket/client/rules'
 import type { webhooks as english } from './en.ts'
 
 /** The texts of the page of webhooks. */
@@ -18,7 +19,7 @@ export const webhooks: typeof english = {
     removed: 'se elimina definitivamente',
     expired: 'caduca',
     previewed: 'tiene su miniatura',
-  },
+  } satisfies Readonly<Record<ChangeType, string>>,
   batch: 'Cambios en una entrega',
   upTo: (count: number) => (count === 1 ? 'Uno' : `Hasta ${count}`),
   states: {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { bucketOrders } from '../../core/queries.ts'
+import { bucketOrders } from '../../core/bucket-queries.ts'
 import { maxTypes, typePattern } from '../../core/quotas.ts'
 import { maxDays } from '../../core/times.ts'
 import { limit } from './parameters.ts'

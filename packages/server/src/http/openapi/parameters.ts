@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { maxWait } from '../../core/change-queries.ts'
 import { maxIds } from '../../core/ids.ts'
 import { maxLabelValue, maxSelectedLabels } from '../../core/item-labels.ts'
 import { longestName, longestPath, maxSearchLength, maxSearchTerms } from '../../core/names.ts'
@@ -15,7 +16,6 @@ import {
   listOrders,
   maxListLimit,
   maxPageSize,
-  maxWait,
   type SwitchValue,
   switchValues,
 } from '../../core/queries.ts'

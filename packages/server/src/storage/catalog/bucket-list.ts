@@ -1,4 +1,4 @@
-import type { BucketOrder } from '../../core/queries.ts'
+import type { BucketOrder } from '../../core/bucket-queries.ts'
 import {
   bucketColumns,
   bucketsWithTrash,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { bucketOrders } from '../../../src/core/bucket-queries.ts'
 import { settingsTag } from '../../../src/core/bucket-settings.ts'
-import { bucketOrders } from '../../../src/core/queries.ts'
 import type { BucketPlace } from '../../../src/storage/catalog/bucket-list.ts'
 import type { TokenId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'

@@ -10,9 +10,9 @@ import { inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const migrations = [
-  'ALTER TABLE items ADD COLUMN rating INTEGER',
-  'CREATE INDEX items_by_rating ON items (rating)',
-  'UPDATE items SET rating = size',
+  'ALTER TABLE items ADD COLUMN column_of_test INTEGER',
+  'CREATE INDEX items_by_column_of_test ON items (column_of_test)',
+  'UPDATE items SET column_of_test = size',
 ]
 
 /** Migrates the catalog, and kills the process before the n-th statement. */
@@ -46,7 +46,7 @@ test('O8 a migration that is killed before any of its statements is completed by
     const db = openConnection(directory)
     onTestFinished(() => db.close())
     migrate(db, migrations)
-    expect(db.prepare('SELECT id, rating FROM items').all()).toEqual([[item.id, item.size]])
+    expect(db.prepare('SELECT id, column_of_test FROM items').all()).toEqual([[item.id, item.size]])
     if (signal !== 'SIGKILL') break
   }
   // Apart from the migrations, the begin, the new version and the commit.

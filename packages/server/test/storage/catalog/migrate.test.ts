@@ -37,7 +37,10 @@ describe('migrations', () => {
   })
 
   test('O8 a catalog of an earlier version is migrated once, with all its data; a new one gets the schema', async () => {
-    const migrations = ['ALTER TABLE items ADD COLUMN rating INTEGER', 'UPDATE items SET rating = size']
+    const migrations = [
+      'ALTER TABLE items ADD COLUMN column_of_test INTEGER',
+      'UPDATE items SET column_of_test = size',
+    ]
     const directory = tempDirectory()
     const catalog = await open(directory)
     const item = newItem()
@@ -50,7 +53,7 @@ describe('migrations', () => {
       fresh.close()
     })
     for (const known of [migrations.slice(0, 1), migrations, migrations]) migrate(db, known)
-    expect(db.prepare('SELECT id, rating FROM items').all()).toEqual([[item.id, item.size]])
+    expect(db.prepare('SELECT id, column_of_test FROM items').all()).toEqual([[item.id, item.size]])
     expect(() => migrate(db)).toThrow(/newer mediabucket/)
     migrate(fresh, migrations)
     const versionOf = (from: DatabaseSync) => from.prepare('PRAGMA user_version').get()

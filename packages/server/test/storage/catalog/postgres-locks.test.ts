@@ -51,12 +51,12 @@ async function upgradeDatabase(url: string): Promise<void> {
   const connections = await openConnections(address, { readers: 1, writers: 1 })
   onTestFinished(() => connections.close())
   await migrate(connections, address.label, '', [
-    { tables: ['items', 'buckets'], statements: 'ALTER TABLE items ADD COLUMN rating int4' },
-    { tables: ['items'], statements: 'UPDATE items SET rating = size' },
+    { tables: ['items', 'buckets'], statements: 'ALTER TABLE items ADD COLUMN column_of_test int4' },
+    { tables: ['items'], statements: 'UPDATE items SET column_of_test = size' },
   ])
 }
 
-const upgradedItem = async (url: string) => (await rowsOf(url, 'SELECT size, rating FROM items'))[0]
+const upgradedItem = async (url: string) => (await rowsOf(url, 'SELECT size, column_of_test FROM items'))[0]
 
 /** The two halves of a transaction of a server of this version. */
 const oldLock =
@@ -133,7 +133,7 @@ describe('PostgreSQL: locks', () => {
     await until('the upgrade waits', () => isWaiting(url))
     await old.query(oldChange)
     await upgrade
-    expect(await upgradedItem(url)).toEqual({ size: '2', rating: 2 })
+    expect(await upgradedItem(url)).toEqual({ size: '2', column_of_test: 2 })
     await expect(openCatalog(url)).rejects.toThrow(/newer mediabucket/)
   })
 

@@ -1,4 +1,5 @@
 import type { ItemId } from '../../../core/ids.ts'
+import type { ChangeType } from '../../../core/queries.ts'
 import type { AuditAction } from '../audit/audit-events.ts'
 import { raisedRevision } from '../buckets.ts'
 import type { BucketId } from '../records.ts'
@@ -15,7 +16,7 @@ export const itemChangeKinds = {
   removed: 5,
   expired: 6,
   previewed: 7,
-} as const
+} as const satisfies Readonly<Record<ChangeType, number>>
 
 export type ItemChangeKind = keyof typeof itemChangeKinds
 

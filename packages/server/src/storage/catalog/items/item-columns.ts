@@ -46,7 +46,7 @@ export interface Preview {
   readonly duration: number | null
 }
 
-/** The texts of an item that can be edited. */
+/** The texts of an item that people edit. What else they edit is optional, and in `NewItem`: an upload may know it. */
 export interface ItemTexts {
   readonly filename: string | null
   readonly altText: string | null
@@ -72,11 +72,14 @@ export type StoredType = keyof typeof storedTypes
 export interface ItemColumn {
   readonly column: string
   readonly type: StoredType
-  /** Left out for a member that an upload knows. Others become known later, or are not of the item, but of its row. */
+  /**
+   * Left out for a member that an upload knows. Others become known `later`, and no code of uploads has them; or they are not of the item,
+   * but of its `row`.
+   */
   readonly of?: 'later' | 'row'
   /** An item lacks the member if the column is null. */
   readonly isOptional?: true
-  /** It is a text that people edit. */
+  /** People edit it. */
   readonly isEdited?: true
   /** What follows the type in the schema, and on SQLite; the column may be null if it is left out. */
   readonly constraint?: string
@@ -137,8 +140,11 @@ const table = {
   duration: { column: 'duration', type: 'int8', of: 'later' },
   altText: { column: 'alt_text', type: 'text', of: 'later', isEdited: true, range: [0, 1_000] },
   caption: { column: 'caption', type: 'text', of: 'later', isEdited: true, range: [0, 5_000] },
+  /** The number of the last change of the row. */
   edited: { column: 'edited', type: 'int8', of: 'row', only: 'sqlite' },
+  /** 1 if the filename has changed: responses that are in memory have the earlier one. */
   renamed: { column: 'renamed', type: 'flag', of: 'row' },
+  /** Of an item in the trash: its number before the deletion, when it was deleted, and when it leaves the trash, which is not after `expiresAt`. */
   homeSeq: { column: 'home_seq', type: 'int8', of: 'row', range: [0, mostItems] },
   deletedAt: { column: 'deleted_at', type: 'int8', of: 'row', range: [0, maxTime] },
   leavesTrashAt: { column: 'expires_at', type: 'int8', of: 'row', range: [0, maxTime] },
@@ -148,6 +154,7 @@ const table = {
   takenAt: { column: 'taken_at', type: 'int8', isOptional: true, range: [year0, maxTime] },
   takenOffset: { column: 'taken_offset', type: 'int4', isOptional: true, range: [-1_440, 1_440] },
   takenRead: { column: 'taken_read', type: 'flag', isOptional: true },
+  /** The key of the filename in the order of names (core/names.ts). */
   nameKey: { column: 'name_key', type: 'bytewise', of: 'row', constraint: orEmpty, range: [0, 10_000] },
   focus: { column: 'focus', type: 'int4', isOptional: true, isEdited: true, range: [0, maxStoredFocus] },
 } as const satisfies { readonly [Member in keyof Required<ItemDetails>]: MemberColumn<Member> } & Readonly<

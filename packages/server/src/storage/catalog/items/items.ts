@@ -94,12 +94,12 @@ export function* editItem(
   )
   if (found === null) return 'missing'
   const { item, seq } = found
-  if (expected !== null && changedTexts(item, expected).length > 0) return 'changed'
+  if (expected !== null && changedMembers(item, expected).length > 0) return 'changed'
   const { labels: labelChanges = {}, ...texts } = edit
   const labels = changeLabels(item.labels, labelChanges)
   if (hasTooMany(labels)) return 'full'
   const edited = withLabels({ ...item, ...texts }, labels)
-  const changed = changedTexts(item, edited)
+  const changed = changedMembers(item, edited)
   if (changed.length === 0) return item
   const { filename, size } = edited
   yield* write(
@@ -118,7 +118,7 @@ export function* editItem(
   return edited
 }
 
-const changedTexts = (item: ItemState, other: ItemState): readonly ItemMember[] =>
+const changedMembers = (item: ItemState, other: ItemState): readonly ItemMember[] =>
   editedMembers.filter((member) => storedValue(item, member) !== storedValue(other, member))
 
 const withLabels = ({ labels: _earlier, ...item }: ItemDetails, labels: Labels | null): ItemDetails =>

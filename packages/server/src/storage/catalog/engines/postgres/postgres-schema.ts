@@ -201,12 +201,7 @@ CREATE TABLE webhook_deliveries (
   PRIMARY KEY (webhook, number)
 );
 
--- thumbhash and duration are what the first render of an item's variants has found. renamed is 1 if the filename has changed: responses that
--- are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number that an item had before its
--- deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object, null for none. path is
--- where the file was within an uploaded folder, null for most items. taken_at is what the clock of the camera showed, as if that
--- clock were UTC, and taken_offset the minutes by which it was ahead of UTC. name_key is the key of
--- the filename in the order of names (core/names.ts). taken_read is 1 for an item without taken_at whose bytes were read for it.
+-- storage/catalog/items/item-columns.ts describes the columns.
 CREATE TABLE items (
 ${itemDefinitions('postgres')},
   PRIMARY KEY (bucket_id, seq)

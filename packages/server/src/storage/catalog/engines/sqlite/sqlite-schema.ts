@@ -207,14 +207,8 @@ CREATE TABLE webhook_deliveries (
   PRIMARY KEY (webhook, number)
 ) STRICT, WITHOUT ROWID;
 
--- thumbhash and duration are what the first render of an item's variants has found. edited is the revision of the bucket at the last change
--- of the row, null for a row that never changed: a backup reads the rows that changed while it ran. renamed is 1 if the filename has
--- changed: responses that are in memory have the earlier one. An item expires at item_expires_at. In the trash, home_seq is the number
--- that an item had before its deletion, and it leaves the trash at expires_at, which is not after item_expires_at. labels is a JSON object,
--- null for none. path is where the file was within an uploaded folder, null for most items. taken_at is what the clock of the camera showed, as if
--- that clock were UTC, and taken_offset the minutes by which it was ahead of UTC. name_key is the key of
--- the filename in the order of names (core/names.ts). taken_read is 1 for an item without taken_at whose bytes were read for it.
--- focus is the point of the picture that sizes keep that cut (core/focus.ts).
+-- storage/catalog/items/item-columns.ts describes the columns. edited is the revision of the bucket at the last change of the row, null for a
+-- row that never changed: a backup reads the rows that changed while it ran.
 CREATE TABLE items (
 ${itemDefinitions('sqlite')},
   PRIMARY KEY (bucket_id, seq)
