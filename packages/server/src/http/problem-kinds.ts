@@ -414,7 +414,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     status: 503,
     title: 'Uploads cannot be scanned',
     cause:
-      'The scanner (`MEDIABUCKET_SCAN`) did not respond within `MEDIABUCKET_SCAN_TIMEOUT`. Nothing was stored.',
+      'The scanner (`MEDIABUCKET_SCAN`) did not respond within `MEDIABUCKET_SCAN_TIMEOUT`, or other files were scanned for this time. Nothing was stored.',
     cure: 'Try again after the seconds in `Retry-After`; the operator may have to start the scanner.',
   },
   'read-only': {

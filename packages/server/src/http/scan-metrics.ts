@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 
 /** How a scan of an uploaded file ends. */
-const scanOutcomes = ['clean', 'refused', 'too-large', 'failed'] as const
+const scanOutcomes = ['clean', 'refused', 'too-large', 'busy', 'failed'] as const
 export type ScanOutcome = (typeof scanOutcomes)[number]
 
 /** The metrics of scans of uploads (docs/interface.md SC6). */

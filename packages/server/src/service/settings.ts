@@ -190,7 +190,7 @@ export const settings = {
   MEDIABUCKET_SCAN_TIMEOUT: setting(
     '30s',
     timerDuration,
-    'How long an upload waits for the scan of a file, also while the scanner cannot be reached.',
+    'How long an upload waits for its turn, and then for the scan of a file, also while the scanner cannot be reached.',
   ),
   MEDIABUCKET_SCAN_FAILURE: setting(
     'refuse',

@@ -42,9 +42,9 @@ const retryDelay = 500
 interface ScanParts {
   readonly scanner: Scanner
   readonly blobs: Pick<BlobStore, 'openReceived'>
-  /** Milliseconds for a file, with the wait for its turn and all attempts. */
+  /** Milliseconds for which a file waits for its turn, and then for all attempts. */
   readonly timeout: number
-  /** Whether files are stored that could not be scanned. */
+  /** Whether files are stored that the scanner does not scan. */
   readonly acceptsUnscanned: boolean
   readonly onOutcome: (outcome: ScanOutcome, seconds: number, more: ScanReport) => void
 }
@@ -76,22 +76,29 @@ async function scanFile(
       sha256: `${Buffer.from(file.sha256).toString('hex', 0, 8)}…`,
       ...more,
     })
-  const signal = AbortSignal.timeout(timeout)
+  const leave = await places.take(`${bucketId}`).catch(async (error: unknown) => {
+    const isRunning = await runs(parts.scanner, AbortSignal.timeout(checkTimeout))
+    report(isRunning ? 'busy' : 'failed', { error })
+    // Otherwise a client that fills the queue could store files without a scan.
+    if (acceptsUnscanned && !isRunning) return null
+    throw new Fault(
+      'scanner-unavailable',
+      isRunning
+        ? `The file has waited for its scan for ${timeout / 1_000} seconds, because others were scanned. Nothing was stored.`
+        : noResponse(timeout),
+    )
+  })
+  if (leave === null) return
   let verdict: Verdict
   try {
-    const leave = await places.take(`${bucketId}`)
-    try {
-      verdict = await scanUntil(parts, file, signal)
-    } finally {
-      leave()
-    }
+    // From now on, so that a file that had to wait gets as much time as others.
+    verdict = await scanUntil(parts, file, AbortSignal.timeout(timeout))
   } catch (error) {
     report('failed', { error })
     if (acceptsUnscanned) return
-    throw new Fault(
-      'scanner-unavailable',
-      `The scanner of uploads did not respond within ${timeout / 1_000} seconds. Nothing was stored.`,
-    )
+    throw new Fault('scanner-unavailable', noResponse(timeout))
+  } finally {
+    leave()
   }
   if (verdict.outcome === 'clean') return report('clean')
   if (verdict.outcome === 'too-large') {
@@ -104,7 +111,10 @@ async function scanFile(
   throw new Fault('file-refused', `The scanner refuses the file${reason === '' ? '' : `: ${reason}`}.`)
 }
 
-/** Milliseconds in which a scanner that has cut off a file shows that it runs. */
+const noResponse = (timeout: number): string =>
+  `The scanner of uploads did not respond within ${timeout / 1_000} seconds. Nothing was stored.`
+
+/** Milliseconds in which a scanner shows that it runs. */
 const checkTimeout = 2_000
 
 /**
