@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -165,6 +166,18 @@ describe('with a PostgreSQL server', () => {
       await server.stop()
       const { stdout } = await migrate({ MEDIABUCKET_DATA: directory.path }, url)
       expect(stdout).not.toContain('bytes')
+      const there = { MEDIABUCKET_DATABASE_URL: url }
+      expect(await outcome(['fsck', '--verify-bytes'], directory.path, there)).toMatchObject({
+        ...{ code: 0, stdout: expect.stringContaining('No faults were found.') },
+      })
+      expect(await outcome(['fsck', '--repair'], directory.path, there)).toMatchObject({
+        ...{ code: 1, stderr: expect.stringContaining('start it once, then try again') },
+      })
+      await using other = await temporaryDirectory()
+      await cp(join(directory.path, 'blobs/.identity'), join(other.path, 'blobs/.identity'))
+      expect(await outcome(['fsck'], other.path, there)).toMatchObject({
+        ...{ code: 1, stderr: expect.stringContaining('does not have the bytes of the items') },
+      })
       await using onPostgres = await startServer({ ...base, MEDIABUCKET_DATABASE_URL: url }, directory.path)
       const again = await listAll(onPostgres, authorization)
       expect(again).toEqual(listed)

@@ -93,6 +93,19 @@ export async function requireBlobsDirectory(parts: {
 }
 
 /**
+ * The same for commands that only read: the catalog alone may have no identity, as after a migration until the first start, if the directory has bytes of
+ * its items.
+ */
+export async function requireReadableBlobs({
+  catalog,
+  directory,
+}: Parameters<typeof matchBlobsDirectory>[0]): Promise<void> {
+  if ((await catalog.blobsIdentity()) !== null || (await directory.readIdentity()) === null)
+    await requireBlobsDirectory({ catalog, directory })
+  else await requireOwnBlobs({ identity: null, items: await catalog.someWithBlobs() }, directory)
+}
+
+/**
  * Gives a catalog that no service has used, and the directory of its blobs, one identity. Does nothing if the catalog has one.
  * Throws BlobsMismatchError.
  */

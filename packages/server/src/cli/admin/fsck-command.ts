@@ -11,7 +11,7 @@ import {
   openInspection,
   watchBackupHold,
 } from '../../storage/engines.ts'
-import { requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
+import { requireBlobsDirectory, requireReadableBlobs } from '../../upkeep/blobs-identity.ts'
 import { type Finding, findingKinds } from '../../upkeep/findings.ts'
 import { checkData, type DataReport } from '../../upkeep/fsck.ts'
 import type { Command } from '../command.ts'
@@ -52,7 +52,8 @@ Options:
     const progress = createItemProgress('Checked')
     try {
       const found = await withCatalog(config, async (catalog) => {
-        await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
+        const directory = await openBlobsDirectory(config)
+        await (values.repair ? requireBlobsDirectory : requireReadableBlobs)({ catalog, directory })
         const blobs = await openBlobs(config)
         const checked = await checkData({
           catalog,
