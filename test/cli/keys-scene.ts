@@ -1,5 +1,19 @@
-import { makePair, type S3Server, type Signing, sendSigned } from '../harness/s3-door.ts'
+import { afterAll, beforeAll } from 'vitest'
+import { usePostgres } from '../harness/database.ts'
+import { makePair, type S3Server, type Signing, sendSigned, startS3Server } from '../harness/s3-door.ts'
 import { syncScene } from './sync-scene.ts'
+
+/** Starts a server on the engine before the tests of this block, and ends it after them. The function that is returned makes a scene on it. */
+export function useKeysScenes(engine: 'sqlite' | 'postgres'): () => ReturnType<typeof keysScene> {
+  let started: S3Server
+  beforeAll(async () => {
+    const restore = engine === 'postgres' ? usePostgres() : () => {}
+    started = await startS3Server()
+    restore()
+  })
+  afterAll(() => started[Symbol.asyncDispose]())
+  return () => keysScene(started)
+}
 
 /** A bucket, an empty directory, and the bucket as S3 programs see it. */
 export async function keysScene({ server, endpoint }: S3Server) {

@@ -1,26 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usePostgres } from '../harness/database.ts'
+import { readFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
-import { type S3Server, startS3Server } from '../harness/s3-door.ts'
 import { readItems } from '../harness/wire.ts'
 import { lines, runClient } from './client-run.ts'
-import { keysScene } from './keys-scene.ts'
+import { useKeysScenes } from './keys-scene.ts'
 
 const keys = ['a', 'a/b', 'a/c/d', 'a/c/e', 'b//x', 'é/1']
 
-for (const engine of ['sqlite', 'postgres'])
+for (const engine of ['sqlite', 'postgres'] as const)
   describe(engine, () => {
-    let started: S3Server
-    beforeAll(async () => {
-      const restore = engine === 'postgres' ? usePostgres() : () => {}
-      started = await startS3Server()
-      restore()
-    })
-    afterAll(() => started[Symbol.asyncDispose]())
+    const newScene = useKeysScenes(engine)
 
     /** A bucket with these keys, which were stored in another order, and an item without a key. */
     async function scene() {
-      const at = await keysScene(started)
+      const at = await newScene()
       for (const key of keys.toReversed()) await at.put(key, key)
       await at.client.upload(Buffer.from('none'), { filename: 'a/b' })
       const call = (query: string, headers: Readonly<Record<string, string>> = {}) =>
@@ -78,12 +71,29 @@ for (const engine of ['sqlite', 'postgres'])
       'keys=yes',
       'key=a&keys=yes',
     ])('K3, K21 %s gets a 400 problem', async (query) => {
-      await using at = await keysScene(started)
+      await using at = await newScene()
       const response = await fetch(`${at.service.url}/api/items?${query}`, {
         headers: { authorization: `Bearer ${at.service.token}` },
       })
       await expectProblem(response, 400, 'parameter-malformed')
     })
+
+    test.each([[['a', 'a/', 'a/b', 'a/c/d', 'A/e']], [['a/c/d', 'a/c', 'a/b', 'a']]])(
+      'get --all downloads the items of %s, although a file and a folder of the disk cannot have one name',
+      async (keys) => {
+        await using at = await newScene()
+        for (const key of keys) await at.put(key, `bytes of ${key}`)
+        const get = async () => {
+          const { code, stdout, stderr } = await runClient(at.service, 'get', '--all', at.at('copy'))
+          expect(code, stderr).toBe(0)
+          return lines(stdout).map((line) => line.split('\t')[1] ?? '')
+        }
+        const files = await get()
+        const contents = await Promise.all(files.map((file) => readFile(file, 'utf8')))
+        expect(contents.toSorted()).toEqual(keys.map((key) => `bytes of ${key}`).toSorted())
+        expect((await get()).toSorted()).toEqual(files.toSorted())
+      },
+    )
 
     test('ls --keys prints keys by their beginning, up to the next slash or all', async () => {
       await using at = await scene()
@@ -91,7 +101,10 @@ for (const engine of ['sqlite', 'postgres'])
       expect(lines((await at.ls('-R')).stdout)).toEqual(keys)
       expect((await at.ls('a/')).stdout).toBe('a/b\na/c/\n')
       expect((await at.ls('-R', 'a/c')).stdout).toBe('a/c/d\na/c/e\n')
-      expect(await at.ls('absent')).toMatchObject({ code: 0, stdout: '' })
+      expect(await at.ls('absent/')).toMatchObject({
+        ...{ code: 4, stdout: '' },
+        stderr: expect.stringContaining('no keys that begin with "absent/"'),
+      })
       expect(
         (await at.ls('--json', 'a/')).stdout.split('\n').flatMap((line) => line && JSON.parse(line)),
       ).toEqual([

@@ -1,11 +1,9 @@
 import { mkdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usePostgres } from '../harness/database.ts'
+import { describe, expect, test } from 'vitest'
 import { random, testSeed } from '../harness/random.ts'
-import { type S3Server, startS3Server } from '../harness/s3-door.ts'
-import { keysScene } from './keys-scene.ts'
+import { type keysScene, useKeysScenes } from './keys-scene.ts'
 import { contentsOf, start } from './sync-scene.ts'
 
 /** Changes of both sides, with a run or two each. */
@@ -29,18 +27,12 @@ type Scene = Awaited<ReturnType<typeof keysScene>>
 
 const contentOf = (stored: string | undefined) => stored?.slice(0, 4)
 
-for (const engine of ['sqlite', 'postgres'])
+for (const engine of ['sqlite', 'postgres'] as const)
   describe(engine, () => {
-    let started: S3Server
-    beforeAll(async () => {
-      const restore = engine === 'postgres' ? usePostgres() : () => {}
-      started = await startS3Server()
-      restore()
-    })
-    afterAll(() => started[Symbol.asyncDispose]())
+    const newScene = useKeysScenes(engine)
 
     test('OK1 a key is a path: sync transfers nothing that has the bytes of its key, also without a slash', async () => {
-      await using at = await keysScene(started)
+      await using at = await newScene()
       await at.put('a.txt', 'top')
       await at.put('d/b.txt', 'below')
       await at.put('odd//key', 'no path')
@@ -52,7 +44,7 @@ for (const engine of ['sqlite', 'postgres'])
     })
 
     test('OK10 a file that replaces an object takes over its key, with what still applies', async () => {
-      await using at = await keysScene(started)
+      await using at = await newScene()
       const checksum = Buffer.alloc(4)
       checksum.writeUInt32BE(crc32('<p>1</p>'))
       await at.put('d/page.html', '<p>1</p>', {
@@ -73,7 +65,7 @@ for (const engine of ['sqlite', 'postgres'])
     })
 
     test('OK10 of several items with a path, the one that has it as its key counts in both directions', async () => {
-      await using at = await keysScene(started)
+      await using at = await newScene()
       await at.put('a', 'keyed')
       await at.client.upload(Buffer.from('newer'), { filename: './a' })
       await at.sync('--down', at.at('copy'))
@@ -89,7 +81,7 @@ for (const engine of ['sqlite', 'postgres'])
       'OK10 random changes of a directory and through S3: runs make both sides equal, keys keep naming the right bytes, and every file is listed once',
       async () => {
         const draw = random(testSeed())
-        await using at = await keysScene(started)
+        await using at = await newScene()
         await mkdir(at.at('files'))
         for (let step = 0; step < steps; step += 1) {
           for (let changes = draw(4); changes >= 0; changes -= 1) await changeFiles(at, draw)

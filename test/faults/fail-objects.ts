@@ -1,8 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs'
-import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { temporaryDirectory } from '../harness/directory.ts'
-import { smallDisk } from '../harness/small-disk.ts'
 import { checkAuditLog, checkLeftovers } from './check-leftovers.ts'
 import { createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
@@ -13,6 +10,7 @@ import { uploadClients } from './objects/upload-clients.ts'
 import { openOtherServer } from './other-server.ts'
 import { withFailpoints } from './preload.ts'
 import { type Instance, openInstances } from './server-instances.ts'
+import { type DiskRound, onSmallDisks, type SmallDisk } from './small-disks.ts'
 import { must } from './stage.ts'
 import { type Failpoint, readReached } from './steps.ts'
 
@@ -103,11 +101,6 @@ function checkStatuses(statuses: readonly number[], isFull: boolean | null): voi
   }
 }
 
-interface SmallDisk {
-  fill(): Promise<void>
-  free(): Promise<void>
-}
-
 /** Sends requests until a full disk has refused one of each kind: small objects have room for longer. */
 async function sendUntilFull(
   { random }: Ledger,
@@ -154,55 +147,35 @@ async function fullDisk(
   checkStatuses(await sendEach(scene, instance), null)
 }
 
-/** Each round uses its own disk, since stored objects take up room. */
-const onSmallDisks = (
-  title: string,
-  megabytes: number,
-  /** Returns the data directory; `elsewhere` is on a disk with room. */
-  layOut: (disk: string, elsewhere: string) => Promise<string>,
-): Fault => ({
-  title,
-  async run(rounds, onRound) {
-    const ledgers: Ledger[] = []
-    for (let round = 0; round < rounds; round += 1) {
-      const ledger = createLedger()
-      await using disk = await smallDisk(megabytes)
-      await using elsewhere = await temporaryDirectory()
-      await using instances = await openInstances(await layOut(disk.path, elsewhere.path))
-      let instance = await instances.start(objectSettings)
-      const { scene } = await openScene(instance, ledger)
-      await fullDisk(ledger, scene, instance, disk)
-      await checkScene(scene, instance, null)
-      // Every second one is killed while its disk is full.
-      if (round % 2 === 1) await disk.fill()
-      await instance.server.kill()
-      instance = await instances.start(objectSettings)
-      await checkScene(scene, instance, null)
-      await disk.free()
-      await instance.server.stop()
-      await checkLeftovers(instances.directory, ledger)
-      ledger.tally.rounds += 1
-      ledgers.push(ledger)
-      onRound()
-    }
-    return verdictOf(...ledgers)
-  },
-})
+/** One round; every second one is killed while its disk is full. */
+async function fullDiskOfObjects({ disk, directory, round }: DiskRound): Promise<Ledger> {
+  const ledger = createLedger()
+  await using instances = await openInstances(directory)
+  let instance = await instances.start(objectSettings)
+  const { scene } = await openScene(instance, ledger)
+  await fullDisk(ledger, scene, instance, disk)
+  await checkScene(scene, instance, null)
+  if (round % 2 === 1) await disk.fill()
+  await instance.server.kill()
+  instance = await instances.start(objectSettings)
+  await checkScene(scene, instance, null)
+  await disk.free()
+  await instance.server.stop()
+  await checkLeftovers(instances.directory, ledger)
+  ledger.tally.rounds += 1
+  return ledger
+}
 
 export const fullBlobDiskOfObjects = onSmallDisks(
-  'the disk of the blobs is full during requests of S3, then not',
-  80,
-  async (disk, elsewhere) => {
-    await symlink(join(elsewhere, 'catalog.db'), join(disk, 'catalog.db'))
-    return disk
-  },
+  { title: 'the disk of the blobs is full during requests of S3, then not', megabytes: 80, full: 'blobs' },
+  fullDiskOfObjects,
 )
 
 export const fullCatalogDiskOfObjects = onSmallDisks(
-  'the disk of the catalog is full during requests of S3, then not',
-  16,
-  async (disk, elsewhere) => {
-    await symlink(join(disk, 'catalog.db'), join(elsewhere, 'catalog.db'))
-    return elsewhere
+  {
+    title: 'the disk of the catalog is full during requests of S3, then not',
+    megabytes: 16,
+    full: 'catalog',
   },
+  fullDiskOfObjects,
 )

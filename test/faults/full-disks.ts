@@ -1,8 +1,5 @@
-import { symlink } from 'node:fs/promises'
-import { join } from 'node:path'
-import { temporaryDirectory } from '../harness/directory.ts'
-import { smallDisk } from '../harness/small-disk.ts'
-import { type Fault, type Verdict, verdictOf } from './fault.ts'
+import type { Ledger } from './ledger.ts'
+import { type DiskRound, onSmallDisks } from './small-disks.ts'
 import { faultOnStage, must, type Stage } from './stage.ts'
 
 const refused = 507
@@ -30,40 +27,21 @@ const fullDisk =
       must('uploads succeed once there is room', [200, 201, 204].includes(await way(instance())))
   }
 
-/** Each round uses its own disk, since stored items take up room. */
-const onSmallDisks = (
-  title: string,
-  megabytes: number,
-  /** Returns the data directory; `elsewhere` is on a disk with room. */
-  layOut: (disk: string, elsewhere: string) => Promise<string>,
-): Fault => ({
-  title,
-  async run(rounds, onRound) {
-    const verdicts: Verdict[] = []
-    for (let round = 0; round < rounds; round += 1) {
-      await using disk = await smallDisk(megabytes)
-      await using elsewhere = await temporaryDirectory()
-      const directory = await layOut(disk.path, elsewhere.path)
-      verdicts.push(await faultOnStage(title, fullDisk(disk), { directory }).run(1, onRound))
-    }
-    return verdictOf(...verdicts.map((verdict) => ({ tally: verdict, faults: verdict.faults })))
-  },
-})
+const fullDiskOfStage =
+  (title: string) =>
+  async ({ disk, directory }: DiskRound): Promise<Pick<Ledger, 'tally' | 'faults'>> => {
+    const verdict = await faultOnStage(title, fullDisk(disk), { directory }).run(1, () => {})
+    return { tally: verdict, faults: verdict.faults }
+  }
 
+const blobsFull = 'the disk of the blobs is full, then not'
 export const fullBlobDisk = onSmallDisks(
-  'the disk of the blobs is full, then not',
-  4,
-  async (disk, elsewhere) => {
-    await symlink(join(elsewhere, 'catalog.db'), join(disk, 'catalog.db'))
-    return disk
-  },
+  { title: blobsFull, megabytes: 4, full: 'blobs' },
+  fullDiskOfStage(blobsFull),
 )
 
+const catalogFull = 'the disk of the catalog is full, then not'
 export const fullCatalogDisk = onSmallDisks(
-  'the disk of the catalog is full, then not',
-  2,
-  async (disk, elsewhere) => {
-    await symlink(join(disk, 'catalog.db'), join(elsewhere, 'catalog.db'))
-    return elsewhere
-  },
+  { title: catalogFull, megabytes: 2, full: 'catalog' },
+  fullDiskOfStage(catalogFull),
 )

@@ -216,15 +216,38 @@ async function openTarget(directory: string, naming: Naming): Promise<Target> {
     const [, id, etag = ''] = partName.exec(name) ?? []
     if (id !== undefined) parts.set(id, { name, etag: Buffer.from(etag, 'base64url').toString('latin1') })
   }
+  /** The files and the folders of the run. */
   const claimed = new Set<string>()
   const numbers = new Map<string, number>()
+  const folders = new Map<string, Promise<string>>()
+
+  /** The folder with this path, or, if an item has the path, one with a number. */
+  function folderOf(path: string): Promise<string> {
+    const folder = folders.get(path) ?? findFolder(path)
+    folders.set(path, folder)
+    return folder
+  }
+
+  async function findFolder(path: string): Promise<string> {
+    const { parent, name } = splitPath(path)
+    const start = parent === '' ? '' : `${await folderOf(parent)}/`
+    for (let number = 1; ; number += 1) {
+      const folder = start + (number === 1 ? name : numbered(name, number))
+      const key = comparableName(folder)
+      if (claimed.has(key)) continue
+      claimed.add(key)
+      const found = await lstat(join(directory, folder)).catch(nullIfMissing)
+      if (found === null || !found.isFile()) return folder
+      claimed.delete(key)
+    }
+  }
 
   async function choose(item: Media): Promise<Chosen> {
-    const wanted = localPath(item)
+    const { parent, name: base } = splitPath(localPath(item))
+    const wanted = parent === '' ? base : `${await folderOf(parent)}/${base}`
     for (let number = numbers.get(wanted) ?? 1; ; number += 1) {
       const name = number === 1 ? wanted : numbered(wanted, number)
-      // Some file systems do not distinguish upper and lower case, or forms of Unicode.
-      const key = name.normalize('NFC').toLowerCase()
+      const key = comparableName(name)
       if (claimed.has(key)) continue
       claimed.add(key)
       numbers.set(wanted, number + 1)
@@ -233,6 +256,14 @@ async function openTarget(directory: string, naming: Naming): Promise<Target> {
     }
   }
   return { parts, choose: typeof naming === 'function' ? naming : choose }
+}
+
+/** Some file systems do not distinguish upper and lower case, or forms of Unicode. */
+const comparableName = (name: string): string => name.normalize('NFC').toLowerCase()
+
+function splitPath(path: string): { readonly parent: string; readonly name: string } {
+  const at = path.lastIndexOf('/')
+  return { parent: path.slice(0, Math.max(0, at)), name: path.slice(at + 1) }
 }
 
 /** Whether a file is a partial download. */

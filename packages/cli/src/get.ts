@@ -63,7 +63,7 @@ path.
 
 With a directory, six files are downloaded at a time, and checked by their SHA-256. To continue after an interruption, or to
 download what is new, run the same command again: complete files are skipped, and partial ones continue. A file that
-exists is never replaced: items with equal names get a number (photo-2.jpg). Characters that are not valid in the names of
+exists is never replaced: items with equal names get a number (photo-2.jpg), and so does a folder with the path of an item. Characters that are not valid in the names of
 files become _, and so does a dot at the start; changed names are listed. Prints the URL, a tab and the path of each file. Items that do not exist are
 reported, and the exit code is ${exitCodes.notFound}. Files that could not be downloaded are listed at the end, and the exit code is 1.
 

@@ -1,7 +1,7 @@
 import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
 import { itemKinds, listOrders, maxListLimit } from '@mediabucket/client/rules'
 import { acceptedBy, type ClientContext, clientCommand, faultIn, readLabels } from './client-command.ts'
-import { parse, UsageError } from './command.ts'
+import { CommandError, exitCodes, parse, UsageError } from './command.ts'
 import { type ItemPath, itemsAt, noItemAt, readAnyPath } from './item-paths.ts'
 import { type Column, formatCount, formatSize, table } from './terminal.ts'
 
@@ -115,7 +115,12 @@ Options:
     if (prefix !== null) {
       const keyed = client.items({ key: prefix, batchSize: maxListLimit, signal })
       const entries = withFolders(keyed, { member: 'key', start: prefix, isFolded: !recursive })
-      await printEntries(entries, { long, json, member: 'key' }, listed)
+      const count = await printEntries(entries, { long, json, member: 'key' }, listed)
+      if (count === 0 && prefix !== '')
+        throw new CommandError(
+          `the bucket has no keys that begin with ${JSON.stringify(prefix)}. See: mediabucket ls --keys`,
+          exitCodes.notFound,
+        )
       return
     }
     let isFirst = true
