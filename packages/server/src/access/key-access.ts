@@ -34,46 +34,48 @@ interface FoundKey {
   readonly secrets: readonly string[]
 }
 
-export type AccessKeys = ReturnType<typeof accessKeyOperations>
-
 /** Secrets in memory at most. Deriving one takes as long as verifying a signature. */
 const maxSecrets = 1_000
 
 /** Users of an issuer have no token of this service, and so no keys. */
 const isKeyId = (text: string): text is TokenId => isTokenId(text) && !isUserId(text)
 
-/** Finds access keys of the S3 protocol: the ids of tokens (docs/interface.md SP1). */
-export function accessKeyOperations(parts: {
+interface AccessKeyParts {
   readonly catalog: Pick<Catalog, 'findTokenGrant' | 'touchToken' | 'signingKeys'>
   readonly removeExpired: RemoveExpired
   readonly now: () => number
   readonly onTouchFailure: (error: unknown) => void
-}) {
-  const { catalog, removeExpired, now } = parts
-  const known = new LRUCache<string, string>({ max: maxSecrets })
-  const recordUse = recordUseOperation(parts)
+}
 
-  async function find(accessKeyId: string, bucket: string | null): Promise<FoundKey> {
+/** Finds access keys of the S3 protocol: the ids of tokens (docs/interface.md SP1). */
+export class AccessKeys {
+  readonly #parts: AccessKeyParts
+  readonly #recordUse: ReturnType<typeof recordUseOperation>
+  readonly #secrets = new LRUCache<string, string>({ max: maxSecrets })
+
+  constructor(parts: AccessKeyParts) {
+    this.#parts = parts
+    this.#recordUse = recordUseOperation(parts)
+  }
+
+  /** Throws Fault `token-unknown`. */
+  async find(accessKeyId: string, bucket: string | null): Promise<FoundKey> {
     if (!isKeyId(accessKeyId)) throw tokenUnknown()
+    const { catalog } = this.#parts
     const [found, keys] = await Promise.all([
       catalog.findTokenGrant(accessKeyId, bucket),
       catalog.signingKeys(),
     ])
     if (found === null) throw tokenUnknown()
-    return { found, secrets: keys.toReversed().map((key) => secretOf(key, accessKeyId)) }
+    return { found, secrets: keys.toReversed().map((key) => this.#secretOf(key, accessKeyId)) }
   }
 
-  function secretOf(key: SigningKey, accessKeyId: string): string {
-    const name = `${key.id} ${accessKeyId}`
-    const secret = known.get(name) ?? secretAccessKey(key, accessKeyId)
-    known.set(name, secret)
-    return secret
-  }
-
-  function grant(found: TokenGrant): KeyGrant {
+  /** What a found token grants to a request whose signature is right. Throws Fault `token-revoked` and `token-expired`. */
+  grant(found: TokenGrant): KeyGrant {
+    const { removeExpired, now } = this.#parts
     const at = now()
     requireValid(found, at, 0)
-    recordUse(found, at)
+    this.#recordUse(found, at)
     const { tokenId, bucketId, scopes, ofBucket } = found
     return {
       ...{ tokenId, bucketId, scopes },
@@ -81,14 +83,16 @@ export function accessKeyOperations(parts: {
     }
   }
 
-  return {
-    /** Throws Fault `token-unknown`. */
-    find,
-    /** What a found token grants to a request whose signature is right. Throws Fault `token-revoked` and `token-expired`. */
-    grant,
-    /** What the token of a request grants now. Throws as `find` and `grant`. */
-    refresh: async (accessKeyId: string, bucket: string | null): Promise<KeyGrant> =>
-      grant((await find(accessKeyId, bucket)).found),
+  /** What the token of a request grants now. Throws as `find` and `grant`. */
+  async refresh(accessKeyId: string, bucket: string | null): Promise<KeyGrant> {
+    return this.grant((await this.find(accessKeyId, bucket)).found)
+  }
+
+  #secretOf(key: SigningKey, accessKeyId: string): string {
+    const name = `${key.id} ${accessKeyId}`
+    const secret = this.#secrets.get(name) ?? secretAccessKey(key, accessKeyId)
+    this.#secrets.set(name, secret)
+    return secret
   }
 }
 

@@ -226,49 +226,75 @@ function settle(deleteLater: ObjectParts['deleteLater'], change: KeyChange): voi
  * and what `finish` throws; then nothing is changed.
  */
 async function putObject(
-  { catalog, storeFile, deleteLater, now }: ObjectParts,
+  parts: ObjectParts,
   caller: ObjectCaller,
   key: string,
-  { body, size, isPublic, conditions, declaredType, focus = null, finish, check }: NewObject,
+  object: NewObject,
 ): Promise<StoredObject> {
   requireNewKey(key)
-  const outcome: { finished?: FinishedObject; headers?: string } = {}
-  const end = () => {
-    outcome.finished = finish()
-    outcome.headers = storedHeaders(outcome.finished.headers)
-  }
-  if (body instanceof Uint8Array) end()
-  const { change, object } = await storeFile(
+  const { catalog, now } = parts
+  const { size, declaredType, focus = null, check } = object
+  const put: Put = { parts, caller, key, object, finished: null }
+  const { change, stored } = await parts.storeFile(
     caller,
-    {
-      sent: { filename: key, declaredType, focus, isKey: true },
-      body: body instanceof Uint8Array ? body : ending(body, end),
-    },
+    { sent: { filename: key, declaredType, focus, isKey: true }, body: bodyOf(put) },
     {
       by: caller.actor,
       expiresAt: defaultExpiry(caller.itemDays, now()),
       atMost: size,
       ...(check && { check }),
       readFreed: () => freedBy(catalog, caller.bucketId, key),
-      add: async (item) => {
-        const { finished, headers } = outcome
-        if (finished === undefined || headers === undefined) throw new TypeError('a body has not ended')
-        const details = { etag: finished.etag, parts: null, isPublic, headers, modifiedAt: item.createdAt }
-        // Before the catalog takes over the bytes.
-        const object = storedObjectOf({ key, item: detailsOf(item), details })
-        const change = await catalog.putKey(
-          caller.bucketId,
-          { key, item, ...details },
-          { ...conditions, mayReplace: caller.scopes.has('media:delete') },
-          caller.limits?.id ?? null,
-          caller.actor,
-        )
-        return { isAdded: change.refused === null, result: { change, object } }
-      },
+      add: (item) => addObject(put, item),
     },
   )
-  settle(deleteLater, change)
-  return object
+  settle(parts.deleteLater, change)
+  return stored
+}
+
+/** An object that is being stored. */
+interface Put {
+  readonly parts: Pick<ObjectParts, 'catalog'>
+  readonly caller: ObjectCaller
+  readonly key: string
+  readonly object: Pick<NewObject, 'body' | 'isPublic' | 'conditions' | 'finish'>
+  /** Null until the last byte has arrived. The headers are those of `storedHeaders`. */
+  finished: { readonly etag: string; readonly headers: string } | null
+}
+
+function bodyOf(put: Put): NewObject['body'] {
+  const { body } = put.object
+  if (!(body instanceof Uint8Array)) return finishing(put, body)
+  finish(put)
+  return body
+}
+
+async function* finishing(put: Put, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* body
+  finish(put)
+}
+
+function finish(put: Put): void {
+  const { etag, headers } = put.object.finish()
+  put.finished = { etag, headers: storedHeaders(headers) }
+}
+
+/** Binds the key to the item, unless a condition does not hold. */
+async function addObject(
+  { parts: { catalog }, caller, key, object: { isPublic, conditions }, finished }: Put,
+  item: AddedItem,
+) {
+  if (finished === null) throw new TypeError('a body has not ended')
+  const details = { ...finished, parts: null, isPublic, modifiedAt: item.createdAt }
+  // Before the catalog takes over the bytes.
+  const stored = storedObjectOf({ key, item: detailsOf(item), details })
+  const change = await catalog.putKey(
+    caller.bucketId,
+    { key, item, ...details },
+    { ...conditions, mayReplace: caller.scopes.has('media:delete') },
+    caller.limits?.id ?? null,
+    caller.actor,
+  )
+  return { isAdded: change.refused === null, result: { change, stored } }
 }
 
 /** What the quota has more once the item with this key has left the bucket. The bytes of the trash count. */
@@ -286,11 +312,6 @@ async function freedBy(
 export function detailsOf(item: NewItem | AddedItem): ItemDetails {
   const { bytes: _bytes, by: _by, ...described } = { bytes: null, by: null, ...item }
   return { ...described, ...{ thumbhash: null, duration: null, altText: null, caption: null } }
-}
-
-async function* ending(source: AsyncIterable<Uint8Array>, onEnd: () => void): AsyncGenerator<Uint8Array> {
-  yield* source
-  onEnd()
 }
 
 /** The object with this key; null if there is none. `key` may be any text. */

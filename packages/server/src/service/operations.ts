@@ -1,5 +1,5 @@
 import type { Issuer } from '../access/issuer-users.ts'
-import { accessKeyOperations } from '../access/key-access.ts'
+import { AccessKeys } from '../access/key-access.ts'
 import { requireOwnBucketOperation, verifyServiceTokenOperation } from '../access/service-access.ts'
 import { signLinksOperation, verifyLinkOperation } from '../access/signed-links.ts'
 import { verifyTokenOperation } from '../access/token-operations.ts'
@@ -131,7 +131,7 @@ export function createOperations(
               token.includes('.') ? issuer.verifyUser(token) : verifyToken(token, grace),
       service: verifyServiceTokenOperation({ ...verifying, catalog }),
       requireOwnBucket: requireOwnBucketOperation(catalog),
-      keys: accessKeyOperations({ ...verifying, catalog }),
+      keys: new AccessKeys({ ...verifying, catalog }),
     },
     listing: { listPage, signLinks },
     changes: { feed: new Feed({ catalog }), signLinks },
