@@ -4,7 +4,9 @@ import type {
   CallOptions,
   Client,
   Labels,
+  Media,
   ProblemError,
+  UploadAllOptions,
   UploadProgress,
 } from '@mediabucket/client'
 import { CommandError } from './command.ts'
@@ -80,70 +82,88 @@ export interface ReadyUnit {
 /** Files that are read, and items that are requested, at a time. */
 const readConcurrency = 16
 
-/**
- * Uploads files that are not resumable uploads: several in one form, a single one as the body of its request. The journal prevents
- * a repeated run from storing a file twice.
- */
-export function smallUploads({
-  client,
-  journal,
-  expiresAt,
-  labels,
-}: {
+interface SmallUploadParts {
   readonly client: Client
   readonly journal: UploadJournal
   /** When the items expire; null for the settings of the bucket. */
   readonly expiresAt: Date | null
   readonly labels?: Labels | undefined
-}) {
-  /** The item that an earlier run stored, if it still exists; null to upload the file. */
-  async function storedBefore(file: PlannedFile, signal: AbortSignal): Promise<Result | null> {
-    const stored = journal.stored(file.fingerprint)
-    if (stored === null || stored === 'lost') return stored
-    return (await exists(stored, signal)) ? stored : null
+}
+
+/**
+ * Uploads files that are not resumable uploads: several in one form, a single one as the body of its request. The journal prevents
+ * a repeated run from storing a file twice.
+ */
+export class SmallUploads {
+  readonly #parts: SmallUploadParts
+
+  constructor(parts: SmallUploadParts) {
+    this.#parts = parts
   }
 
-  async function exists({ id }: StoredItem, signal: AbortSignal): Promise<boolean> {
+  /** Reads the files, sets the `results` of those that are not uploaded, and records the request in the journal. */
+  async prepare(
+    { files, unanswered }: UploadUnit,
+    signal: AbortSignal,
+    results: ReadyUnit['results'],
+  ): Promise<ReadyUnit> {
+    const ready = new Map<PlannedFile, ReadyFile>()
+    await forEach(files, readConcurrency, async (file) => {
+      const stored = await this.#storedBefore(file, signal)
+      if (stored) return results.set(file, stored)
+      try {
+        return ready.set(file, { file, source: await readFile(file) })
+      } catch (error) {
+        return results.set(file, { error })
+      }
+    })
+    const inOrder = files.flatMap((file) => ready.get(file) ?? [])
+    const fingerprints = inOrder.map(({ file }) => file.fingerprint)
+    const isSame = unanswered !== null && unanswered.files.length === fingerprints.length
+    const batch = isSame ? unanswered : { key: unanswered?.key ?? randomUUID(), files: fingerprints }
+    if (!isSame && inOrder.length > 0) await this.#parts.journal.sending(batch)
+    return { files: inOrder, batch, isRepeated: unanswered !== null, results }
+  }
+
+  /** Sets the results of the files. Throws the reason why files without a result are not stored. */
+  async store(
+    unit: ReadyUnit,
+    options: { readonly signal: AbortSignal; readonly onProgress: (progress: UploadProgress) => void },
+  ): Promise<void> {
+    const { files, batch, isRepeated, results } = unit
+    if (files.length === 0) return
     try {
-      await client.describe(id, { signal })
-      return true
+      const items = await this.#post(batch, files, options)
+      for (const [index, { file }] of files.entries()) results.set(file, items[index] ?? 'lost')
+      if (isRepeated) await this.#storeDeleted(unit, options.signal)
     } catch (error) {
-      if (isResponseError(error, [404])) return false
-      throw error
+      if (isRepeated && isReusedKey(error)) {
+        // The earlier run stored these files together with one that has changed since.
+        await this.#parts.journal.answered(batch, null)
+        for (const { file } of files) results.set(file, 'lost')
+      } else if (files.length > 1 && isRefused(error) && !isResponseError(error, [401, 403])) {
+        await this.#storeEach(files, results, options.signal)
+      } else throw error
     }
   }
 
-  async function read({ path, version }: PlannedFile): Promise<DiskFile | Uint8Array> {
-    const source = await DiskFile.at(path)
-    if (source.version !== version)
-      throw new CommandError('the file changed during the upload; upload it again')
-    return source.size > formBytes ? source : new Uint8Array(await source.arrayBuffer())
+  /** The item that an earlier run stored, if it still exists; null to upload the file. */
+  async #storedBefore(file: PlannedFile, signal: AbortSignal): Promise<Result | null> {
+    const stored = this.#parts.journal.stored(file.fingerprint)
+    if (stored === null || stored === 'lost') return stored
+    return (await exists(this.#parts.client, stored, signal)) ? stored : null
   }
 
-  async function post(
+  /** Sends the files of a batch in one request. */
+  async #post(
     batch: Batch,
     files: readonly ReadyFile[],
-    options: CallOptions & { readonly onProgress?: (progress: UploadProgress) => void },
+    options: PostOptions,
   ): Promise<readonly StoredItem[]> {
-    const parts = files.map(({ file: { name }, source }) => ({ source, filename: name }))
+    const { client, journal, expiresAt, labels } = this.#parts
     const callOptions = { ...options, idempotencyKey: batch.key, expiresAt: expiresAt ?? undefined, labels }
     try {
-      const [only, ...others] = parts
-      const media =
-        only && others.length === 0
-          ? [
-              await client.upload(only.source, {
-                ...callOptions,
-                ...only,
-                piecesAbove: Number.POSITIVE_INFINITY,
-              }),
-            ]
-          : await client.uploadAll(
-              parts.flatMap(({ source, ...part }) =>
-                source instanceof Uint8Array ? { source, ...part } : [],
-              ),
-              callOptions,
-            )
+      const media = await send(client, files, callOptions)
       if (media.length !== files.length)
         throw new CommandError(`the service returned ${media.length} items for ${files.length} files`)
       const items = media.map(({ id, url, size, filename, sha256 }) => ({ id, url, size, filename, sha256 }))
@@ -157,7 +177,7 @@ export function smallUploads({
   }
 
   /** Uploads each file in a separate request. */
-  async function storeEach(
+  async #storeEach(
     files: readonly ReadyFile[],
     results: ReadyUnit['results'],
     signal: AbortSignal,
@@ -165,8 +185,8 @@ export function smallUploads({
     for (const ready of files) {
       const batch = { key: randomUUID(), files: [ready.file.fingerprint] }
       try {
-        await journal.sending(batch)
-        const [item] = await post(batch, [ready], { signal })
+        await this.#parts.journal.sending(batch)
+        const [item] = await this.#post(batch, [ready], { signal })
         if (item) results.set(ready.file, item)
       } catch (error) {
         if (!isRefused(error) || isResponseError(error, [401, 403])) throw error
@@ -176,68 +196,57 @@ export function smallUploads({
   }
 
   /** Uploads again the files whose items, stored by an earlier run, were deleted since. */
-  async function storeDeleted({ files, results }: ReadyUnit, signal: AbortSignal): Promise<void> {
+  async #storeDeleted({ files, results }: ReadyUnit, signal: AbortSignal): Promise<void> {
     const deleted = new Set<ReadyFile>()
     await forEach(files, readConcurrency, async (ready) => {
       const result = results.get(ready.file)
-      if (typeof result !== 'object' || 'error' in result || (await exists(result, signal))) return
+      if (typeof result !== 'object' || 'error' in result) return
+      if (await exists(this.#parts.client, result, signal)) return
       results.delete(ready.file)
       deleted.add(ready)
     })
-    await storeEach(
+    await this.#storeEach(
       files.filter((ready) => deleted.has(ready)),
       results,
       signal,
     )
   }
+}
 
-  return {
-    /** Reads the files, sets the `results` of those that are not uploaded, and records the request in the journal. */
-    async prepare(
-      { files, unanswered }: UploadUnit,
-      signal: AbortSignal,
-      results: ReadyUnit['results'],
-    ): Promise<ReadyUnit> {
-      const ready = new Map<PlannedFile, ReadyFile>()
-      await forEach(files, readConcurrency, async (file) => {
-        const stored = await storedBefore(file, signal)
-        if (stored) return results.set(file, stored)
-        try {
-          return ready.set(file, { file, source: await read(file) })
-        } catch (error) {
-          return results.set(file, { error })
-        }
-      })
-      const inOrder = files.flatMap((file) => ready.get(file) ?? [])
-      const fingerprints = inOrder.map(({ file }) => file.fingerprint)
-      const isSame = unanswered !== null && unanswered.files.length === fingerprints.length
-      const batch = isSame ? unanswered : { key: unanswered?.key ?? randomUUID(), files: fingerprints }
-      if (!isSame && inOrder.length > 0) await journal.sending(batch)
-      return { files: inOrder, batch, isRepeated: unanswered !== null, results }
-    },
+type PostOptions = CallOptions & { readonly onProgress?: (progress: UploadProgress) => void }
 
-    /** Sets the results of the files. Throws the reason why files without a result are not stored. */
-    async store(
-      unit: ReadyUnit,
-      options: { readonly signal: AbortSignal; readonly onProgress: (progress: UploadProgress) => void },
-    ): Promise<void> {
-      const { files, batch, isRepeated, results } = unit
-      if (files.length === 0) return
-      try {
-        const items = await post(batch, files, options)
-        for (const [index, { file }] of files.entries()) results.set(file, items[index] ?? 'lost')
-        if (isRepeated) await storeDeleted(unit, options.signal)
-      } catch (error) {
-        if (isRepeated && isReusedKey(error)) {
-          // The earlier run stored these files together with one that has changed since.
-          await journal.answered(batch, null)
-          for (const { file } of files) results.set(file, 'lost')
-        } else if (files.length > 1 && isRefused(error) && !isResponseError(error, [401, 403])) {
-          await storeEach(files, results, options.signal)
-        } else throw error
-      }
-    },
+/** Sends one file as the body of a request, or several as a form. */
+async function send(
+  client: Client,
+  files: readonly ReadyFile[],
+  options: PostOptions & UploadAllOptions,
+): Promise<readonly Media[]> {
+  const parts = files.map(({ file: { name }, source }) => ({ source, filename: name }))
+  const [only, ...others] = parts
+  if (only && others.length === 0)
+    return [await client.upload(only.source, { ...options, ...only, piecesAbove: Number.POSITIVE_INFINITY })]
+  const read = parts.flatMap(({ source, ...part }) =>
+    source instanceof Uint8Array ? { source, ...part } : [],
+  )
+  return client.uploadAll(read, options)
+}
+
+async function exists(client: Client, { id }: StoredItem, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.describe(id, { signal })
+    return true
+  } catch (error) {
+    if (isResponseError(error, [404])) return false
+    throw error
   }
+}
+
+/** The bytes of a file, if they fit into a form. */
+async function readFile({ path, version }: PlannedFile): Promise<DiskFile | Uint8Array> {
+  const source = await DiskFile.at(path)
+  if (source.version !== version)
+    throw new CommandError('the file changed during the upload; upload it again')
+  return source.size > formBytes ? source : new Uint8Array(await source.arrayBuffer())
 }
 
 type ResponseError = Error & Pick<AnswerError, 'status' | 'attempts'> & Partial<Pick<ProblemError, 'problem'>>

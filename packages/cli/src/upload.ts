@@ -17,7 +17,7 @@ import {
   planUnits,
   type Result,
   resumableAbove,
-  smallUploads,
+  SmallUploads,
   type UploadUnit,
 } from './small-uploads.ts'
 import {
@@ -360,7 +360,7 @@ export async function sendFiles(
   const bars = createProgressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
-  const small = smallUploads({ client, journal, expiresAt, labels })
+  const small = new SmallUploads({ client, journal, expiresAt, labels })
   const running = new Map<UploadUnit, Progress>()
   const results = new Array<Result | null>(files.length).fill(null)
   const total = files.reduce((sum, { size }) => sum + size, 0)
