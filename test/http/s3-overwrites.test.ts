@@ -1,5 +1,6 @@
 import { CreateBucketCommand } from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { currentEngine } from '../harness/database.ts'
 import {
   clientOf,
   makeServicePair,
@@ -36,6 +37,9 @@ const put = (key: string, turn: number) =>
     body: String.fromCharCode(97 + (turn % 26)).repeat(sizes[turn % 2] ?? 0),
   })
 
+/** Requests of each reader. In a store, each copy takes several requests to it. */
+const turns = currentEngine().endsWith('disk') ? 80 : 20
+
 /** Replaces an object, again and again, while requests read it. Returns what their responses are, each once. */
 async function whileReplaced(key: string, read: (turn: number) => Promise<string>): Promise<string[]> {
   expect((await put(key, 0)).status).toBe(200)
@@ -45,7 +49,7 @@ async function whileReplaced(key: string, read: (turn: number) => Promise<string
     for (let turn = writer; !isDone; turn += 3) seen.add(`a put: ${(await put(key, turn)).status}`)
   })
   const readers = [1, 2, 3, 4].map(async (reader) => {
-    for (let turn = 0; turn < 80; turn += 1) seen.add(await read(turn * 4 + reader))
+    for (let turn = 0; turn < turns; turn += 1) seen.add(await read(turn * 4 + reader))
   })
   try {
     await Promise.all(readers)
