@@ -1,6 +1,8 @@
 import {
   CreateBucketCommand,
   GetBucketAclCommand,
+  GetBucketLocationCommand,
+  HeadBucketCommand,
   PutBucketAclCommand,
   type PutBucketAclCommandInput,
 } from '@aws-sdk/client-s3'
@@ -8,7 +10,10 @@ import { expect, test } from 'vitest'
 import { clientOf, errorCode, makePair, useS3Door } from '../harness/s3-door.ts'
 import { makeToken } from '../harness/token.ts'
 
-const door = useS3Door({ MEDIABUCKET_S3_BUCKET_OPTIONS: 'public-keys=on, trash-days=7' })
+const door = useS3Door({
+  MEDIABUCKET_S3_BUCKET_OPTIONS: 'public-keys=on, trash-days=7',
+  MEDIABUCKET_S3_REGION: 'eu-central-1',
+})
 const { client, newBucket, put } = door
 
 const setAcl = (Bucket: string, ACL: PutBucketAclCommandInput['ACL'], sender = client) =>
@@ -100,4 +105,12 @@ test('SP5 CreateBucket creates a bucket with the options of the service, and wit
   await expect(
     client.send(new CreateBucketCommand({ Bucket: 'open-writes', ACL: 'public-read-write' })),
   ).rejects.toMatchObject({ name: 'NotImplemented' })
+})
+
+test('SP5 the region of a bucket is that of the service', async () => {
+  const Bucket = await newBucket()
+  expect(await client.send(new GetBucketLocationCommand({ Bucket }))).toMatchObject({
+    LocationConstraint: 'eu-central-1',
+  })
+  expect(await client.send(new HeadBucketCommand({ Bucket }))).toMatchObject({ BucketRegion: 'eu-central-1' })
 })

@@ -41,6 +41,8 @@ export interface HttpSettings extends PageSettings {
   /** Whether requests that change something are refused. */
   readonly readOnly: boolean
   readonly envelope: 'bare' | 'wrapped'
+  /** The region of all buckets in the S3 protocol. */
+  readonly s3Region: string
   /** The settings of buckets that the S3 protocol creates. */
   readonly s3BucketOptions: Partial<BucketSettings>
   readonly idleTimeout: number

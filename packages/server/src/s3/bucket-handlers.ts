@@ -18,9 +18,6 @@ import {
 import { S3Error } from './s3-errors.ts'
 import { childText } from './xml.ts'
 
-/** The region of all buckets. Requests can be signed for any. */
-const region = 'us-east-1'
-
 /** Buckets of one page of ListBuckets at most. */
 const maxBuckets = 10_000
 
@@ -32,7 +29,16 @@ export const bucketHandlers: S3Handlers<S3Call, 'ListBuckets' | 'CreateBucket' |
 }
 
 /** The response to HeadBucket. */
-export const bucketHead: S3Reply = { status: 200, headers: { 'x-amz-bucket-region': region } }
+export const bucketHead = ({ http: { settings } }: S3Context): S3Reply => ({
+  status: 200,
+  headers: { 'x-amz-bucket-region': settings.s3Region },
+})
+
+/** The location of the first region of S3 is empty. */
+const bucketLocation = ({ http: { settings } }: S3Context): S3Reply => ({
+  status: 200,
+  xml: ['LocationConstraint', settings.s3Region === 'us-east-1' ? '' : settings.s3Region],
+})
 
 /** What a bucket is, and the settings of S3 that all buckets have. */
 export const bucketSettings: S3Handlers<
@@ -44,9 +50,8 @@ export const bucketSettings: S3Handlers<
   | 'GetBucketAcl'
   | 'PutBucketAcl'
 > = {
-  HeadBucket: async () => bucketHead,
-  // The default region has an empty location.
-  GetBucketLocation: async () => ({ status: 200, xml: ['LocationConstraint', ''] }),
+  HeadBucket: async (context) => bucketHead(context),
+  GetBucketLocation: async (context) => bucketLocation(context),
   GetBucketVersioning: async () => ({ status: 200, xml: ['VersioningConfiguration', ''] }),
   PutBucketVersioning: putVersioning,
   GetBucketAcl: getAcl,

@@ -174,7 +174,7 @@ export class S3Dispatcher {
     const found = isBucketName(bucket) ? await http.catalog.findListedBucket(bucket) : null
     if (found === null) throw new S3Error('NoSuchBucket')
     if (key === null && found.publicKeys && found.publicList) {
-      if (name === 'HeadBucket') return bucketHead
+      if (name === 'HeadBucket') return bucketHead(this.#context)
       if (name === 'ListObjects' || name === 'ListObjectsV2') {
         requireSupported(request, name)
         http.usage.countRequest(found.id, 'list')

@@ -56,6 +56,11 @@ export const hostOrNone: Reader<string | null> = {
     text === '' ? null : /^[a-z\d-]+(?:\.[a-z\d-]+)*$/i.test(text) ? text.toLowerCase() : undefined,
 }
 
+export const regionName: Reader<string> = {
+  accepts: 'a name of 1 to 64 letters, digits, hyphens and underscores, such as eu-central-1',
+  read: (text) => (/^[\w-]{1,64}$/.test(text) ? text : undefined),
+}
+
 /** `auto` is one for each core that this process may use. */
 export const processes = (most: number): Reader<number> => ({
   accepts: `a number from 1 to ${most}, or auto`,

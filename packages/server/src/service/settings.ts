@@ -21,6 +21,7 @@ import {
   queryParameters,
   type Reader,
   rate,
+  regionName,
   scannerAddress,
   sendFile,
   size,
@@ -87,6 +88,11 @@ export const settings = {
     '',
     hostOrNone,
     'The host name of the S3 protocol, such as `s3.example.org`, for programs that name the bucket in the host (`bucket.s3.example.org`), not in the path.',
+  ),
+  MEDIABUCKET_S3_REGION: setting(
+    'us-east-1',
+    regionName,
+    'The region of all buckets, for programs that ask the S3 protocol for it. Requests can be signed for any region.',
   ),
   MEDIABUCKET_S3_BUCKET_OPTIONS: setting(
     '',
