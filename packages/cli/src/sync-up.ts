@@ -59,128 +59,211 @@ export interface UploadState {
  * kill: a new item is stored before the earlier one is deleted. Of two items with a path the newer one counts, or the one with the key, which passes to the
  * new item with the deletion of the earlier one.
  */
-export async function syncUp(
+export const syncUp = (
   args: SyncArguments,
   state: UploadState,
   context: ClientContext,
-): Promise<SyncOutcome> {
-  const { directory, deletes, isDryRun, isExcluded } = args
-  const { client, interrupted: signal, explain } = context
-  const { records, openJournal, states } = state
-  const print = changePrinter(args, context)
-  const counts = { examined: 0, unchanged: 0, adopted: 0, replaced: 0, deleted: 0, vanished: 0, leftAlone: 0 }
-  const sent = { files: 0, bytes: 0 }
+): Promise<SyncOutcome> => new UpwardSync(args, state, context).run()
+
+/** One run of syncUp. */
+class UpwardSync {
+  readonly #args: SyncArguments
+  readonly #state: UploadState
+  readonly #context: ClientContext
+  readonly #print: ReturnType<typeof changePrinter>
+  readonly #counts = {
+    ...{ examined: 0, unchanged: 0, adopted: 0, replaced: 0 },
+    ...{ deleted: 0, vanished: 0, leftAlone: 0 },
+  }
+  readonly #sent = { files: 0, bytes: 0 }
   /** Items with a path that the bucket has, and paths that an earlier run knew. */
-  const seen = { items: 0, known: 0 }
+  readonly #seen = { items: 0, known: 0 }
   /** Paths of files that a repeated request of a killed run has stored. */
-  const handled = new Set<string>()
-  const failed: SyncFault[] = []
+  readonly #handled = new Set<string>()
+  readonly #failed: SyncFault[] = []
   /** Paths that were not found or read. */
-  const faults: TreeFault[] = []
+  readonly #faults: TreeFault[] = []
   /** Paths of links to directories, each with a slash at its end: items below them are left out too. */
-  const links: string[] = []
+  readonly #links: string[] = []
   /** Items of paths that have a file, beside those that count. */
-  const outdated: string[] = []
+  readonly #outdated: string[] = []
   /** Items of paths without a file. */
-  const leftovers: { readonly path: string; readonly ids: readonly string[] }[] = []
-  let refusal: string | null = null
-  let withoutPath: number | null = null
-  const outcome = (end: unknown): SyncOutcome => ({
-    ...{ ...counts, sent, refusal, withoutPath },
-    untried: Math.max(0, counts.examined - counts.unchanged - counts.adopted - sent.files - failed.length),
-    ...{ failed: [...failed, ...faults], end },
-  })
+  readonly #leftovers: { readonly path: string; readonly ids: readonly string[] }[] = []
+  #refusal: string | null = null
+  #withoutPath: number | null = null
+
+  constructor(args: SyncArguments, state: UploadState, context: ClientContext) {
+    this.#args = args
+    this.#state = state
+    this.#context = context
+    this.#print = changePrinter(args, context)
+  }
+
+  async run(): Promise<SyncOutcome> {
+    const { interrupted: signal, explain } = this.#context
+    try {
+      return this.#outcome(await this.#passes())
+    } catch (error) {
+      return this.#outcome(signal.aborted ? signal.reason : (explain(error) ?? error))
+    }
+  }
+
+  /** Returns the error that ends the run, or null. */
+  async #passes(): Promise<unknown> {
+    const { folder, isDryRun } = this.#args
+    const { client, interrupted: signal } = this.#context
+    // What a killed run has sent, so that the list of the bucket has it.
+    if (!isDryRun) {
+      const end = await this.#resolveUnanswered()
+      if (end !== null) return end
+    }
+    // The files and the items, in the order of their paths.
+    const found = { faults: this.#faults, links: this.#links }
+    const local = findLocal(this.#args, this.#state, found)
+    for await (const part of inParts(pairByPath(local, findRemote(this.#args, this.#context)), partSize)) {
+      const changes = await this.#compare(part)
+      if (isDryRun) await this.#printOnly(changes)
+      else if (changes.length > 0) {
+        const end = await this.#send(changes)
+        if (end !== null) return end
+      }
+    }
+    // Directories below it may have been read after it was replaced.
+    await this.#state.requireSame()
+    // Items without a file, when all files are known.
+    await this.#deleteOthers()
+    if (folder === '')
+      this.#withoutPath = Math.max(0, (await client.bucket({ signal })).items - this.#seen.items)
+    return null
+  }
+
+  #outcome(end: unknown): SyncOutcome {
+    const { examined, unchanged, adopted } = this.#counts
+    const untried = examined - unchanged - adopted - this.#sent.files - this.#failed.length
+    return {
+      ...{ ...this.#counts, sent: this.#sent, refusal: this.#refusal, withoutPath: this.#withoutPath },
+      ...{ untried: Math.max(0, untried), failed: [...this.#failed, ...this.#faults], end },
+    }
+  }
+
+  #resolveUnanswered(): Promise<unknown> {
+    const onStored = (path: string, { size }: StoredItem) => {
+      this.#handled.add(path)
+      this.#counts.examined += 1
+      this.#sent.files += 1
+      this.#sent.bytes += size
+    }
+    return resolveUnanswered(this.#args, this.#state, onStored, this.#context)
+  }
 
   /** Other items of a path that are deleted. One of this directory that was replaced, but not deleted, is found by its record. */
-  function outdatedOf({ path, there }: Pick<Pair<Remote>, 'path' | 'there'>): readonly string[] {
+  #outdatedOf({ path, there }: Pick<Pair<Remote>, 'path' | 'there'>): readonly string[] {
     const ids = there?.others.map(({ id }) => id) ?? []
-    const known = ids.length > 0 ? records.find(path)?.id : null
-    return deletes === 'none' ? ids.filter((id) => id === known) : ids
+    const known = ids.length > 0 ? this.#state.records.find(path)?.id : null
+    return this.#args.deletes === 'none' ? ids.filter((id) => id === known) : ids
   }
 
   /** Notes which items of a path without a file are deleted: those that an earlier run knew, and earlier ones with the same bytes, or all. */
-  function noteLeftover(path: string, { item, others }: Remote): void {
+  #noteLeftover(path: string, { item, others }: Remote): void {
+    const { deletes, isExcluded } = this.#args
     if (deletes === 'none' || isExcluded(path)) return
-    const isKnown = records.find(path)?.id === item.id
-    if (deletes === 'known' && !isKnown) counts.leftAlone += 1
+    const isKnown = this.#state.records.find(path)?.id === item.id
+    if (deletes === 'known' && !isKnown) this.#counts.leftAlone += 1
     else {
       const same = others.filter(({ sha256 }) => deletes === 'all' || sha256 === item.sha256)
-      leftovers.push({ path, ids: [item.id, ...same.map(({ id }) => id)] })
+      this.#leftovers.push({ path, ids: [item.id, ...same.map(({ id }) => id)] })
     }
   }
 
   /** Returns the files to be uploaded. */
-  async function compare(part: readonly Pair<Remote>[]): Promise<readonly Change[]> {
+  async #compare(part: readonly Pair<Remote>[]): Promise<readonly Change[]> {
     for (const { path, file, there } of part) {
-      if (file !== null && !handled.has(path)) counts.examined += 1
+      if (file !== null && !this.#handled.has(path)) this.#counts.examined += 1
       if (there === null) continue
-      seen.items += 1 + there.others.length
-      if (records.find(path) !== null) seen.known += 1
-      if (file === null) noteLeftover(path, there)
+      this.#seen.items += 1 + there.others.length
+      if (this.#state.records.find(path) !== null) this.#seen.known += 1
+      if (file === null) this.#noteLeftover(path, there)
     }
     const changes: (Change | null)[] = []
     await forEach(part.entries(), readConcurrency, async ([index, pair]) => {
       const { path, file, there } = pair
       changes[index] = null
       if (file === null) return
-      const storedAs = there === null ? null : await findStored(path, file, there)
+      const storedAs = there === null ? null : await this.#findStored(path, file, there)
       if (storedAs === null || storedAs !== there?.item.id) changes[index] = { path, file, there, storedAs }
       else {
-        outdated.push(...outdatedOf(pair))
-        if (!handled.has(path)) counts.unchanged += 1
+        this.#outdated.push(...this.#outdatedOf(pair))
+        if (!this.#handled.has(path)) this.#counts.unchanged += 1
       }
     })
     return changes.filter((change) => change !== null)
   }
 
   /** The id of the item with the bytes of a file: the one that counts or, if a key can pass to it, another one; null if there is none. */
-  async function findStored(path: string, { path: local, size, stamp }: LocalFile, { item, others }: Remote) {
-    if (records.has(path, stamp, item.id)) return item.id
-    signal.throwIfAborted()
+  async #findStored(path: string, { path: local, size, stamp }: LocalFile, { item, others }: Remote) {
+    if (this.#state.records.has(path, stamp, item.id)) return item.id
+    this.#context.interrupted.throwIfAborted()
     const candidates = item.key == null ? [] : others
     if (size !== item.size && candidates.length === 0) return null
     // A file that cannot be read is reported by its upload.
     const sha256 = await hashOfFile(local).catch(() => null)
     if (sha256 !== item.sha256) return candidates.findLast((other) => other.sha256 === sha256)?.id ?? null
-    if (others.length === 0) await records.set(path, { id: item.id, stamp, sha256 })
+    if (others.length === 0) await this.#state.records.set(path, { id: item.id, stamp, sha256 })
     return item.id
   }
 
+  /** What a run would send. */
+  async #printOnly(changes: readonly Change[]): Promise<void> {
+    for (const { path, there } of changes) await this.#print(there ? 'replace' : 'upload', path)
+    const sending = changes.filter(({ storedAs }) => storedAs === null)
+    this.#sent.files += sending.length
+    this.#sent.bytes += sum(sending.map(({ file }) => file.size))
+  }
+
   /** Returns the error that ends the run, or null. */
-  async function send(changes: readonly Change[]): Promise<unknown> {
-    const earlier = new Map(changes.map((change) => [change, outdatedOf(change)]))
+  async #send(changes: readonly Change[]): Promise<unknown> {
+    const { states, openJournal } = this.#state
+    const earlier = new Map(changes.map((change) => [change, this.#outdatedOf(change)]))
+    // What the bucket has now, by which a run after a kill finds the items that are replaced.
     for (const { path, there } of changes)
-      if (there) await records.set(path, { id: there.item.id, stamp: '', sha256: there.item.sha256 })
-    await records.flush()
+      if (there)
+        await this.#state.records.set(path, { id: there.item.id, stamp: '', sha256: there.item.sha256 })
+    await this.#state.records.flush()
+    // Items with the bytes get the key; the other files are uploaded.
     const replacing: [change: Change, item: Pick<StoredItem, 'id' | 'sha256'>][] = []
     const sending: Change[] = []
     for (const change of changes) {
       if (change.storedAs === null) sending.push(change)
       else {
         replacing.push([change, { id: change.storedAs }])
-        await print('replace', change.path)
+        await this.#print('replace', change.path)
       }
     }
-    counts.adopted += replacing.length
+    this.#counts.adopted += replacing.length
     const journal = await openJournal()
-    const planned = sending.map(({ file }, index) => plan(file, directory, index))
+    const planned = sending.map(({ file }, index) => plan(file, this.#args.directory, index))
     const printStored = async (item: StoredItem, { index }: PlannedFile) => {
       const change = sending[index]
       if (!change) return
       const { path, file, there } = change
       if (there) replacing.push([change, item])
-      else await note(path, file, item)
-      await print(there ? 'replace' : 'upload', path)
+      else await this.#note(path, file, item)
+      await this.#print(there ? 'replace' : 'upload', path)
     }
-    const result = await sendFiles(planned, { states, journal, expiresAt: null, print: printStored }, context)
-    sent.files += result.stored.length
-    seen.items += result.stored.length
-    sent.bytes += sum(result.stored)
-    counts.replaced += replacing.length
+    const result = await sendFiles(
+      planned,
+      { states, journal, expiresAt: null, print: printStored },
+      this.#context,
+    )
+    this.#sent.files += result.stored.length
+    this.#seen.items += result.stored.length
+    this.#sent.bytes += sum(result.stored)
+    this.#counts.replaced += replacing.length
     const keys = new Map(changes.map(({ path, file }) => [file.path, path]))
-    failed.push(...result.failed.map((fault) => ({ ...fault, key: keys.get(fault.path) ?? '' })))
-    counts.vanished += await countVanished(result.failed)
+    this.#failed.push(...result.failed.map((fault) => ({ ...fault, key: keys.get(fault.path) ?? '' })))
+    this.#counts.vanished += await countVanished(result.failed)
     if (result.end !== null) return result.end
+    // Earlier items are deleted after the new ones are stored, and only then a file counts as synchronized.
     const replaced = replacing.flatMap(([change, { id }]) =>
       [change.there?.item.id, ...(earlier.get(change) ?? [])].flatMap((old) =>
         !old || old === id ? [] : old,
@@ -189,73 +272,45 @@ export async function syncUp(
     const successors = replacing.flatMap(([{ there }, { id }]) =>
       there?.item.key == null ? [] : [[there.item.id, id] as const],
     )
-    if (replaced.length > 0) await deleteItems(replaced, Object.fromEntries(successors))
-    for (const [{ path, file }, item] of replacing) await note(path, file, item)
+    if (replaced.length > 0) await this.#deleteItems(replaced, Object.fromEntries(successors))
+    for (const [{ path, file }, item] of replacing) await this.#note(path, file, item)
     await journal.remove()
     return null
   }
 
-  const note = (path: string, { stamp }: LocalFile, { id, sha256 = '' }: Pick<StoredItem, 'id' | 'sha256'>) =>
-    records.set(path, { id, stamp, sha256 })
+  #note(path: string, { stamp }: LocalFile, { id, sha256 = '' }: Pick<StoredItem, 'id' | 'sha256'>) {
+    return this.#state.records.set(path, { id, stamp, sha256 })
+  }
 
   /** Faults are known at the end only, and an item must not be deleted because its file was not found. */
-  async function deleteOthers(): Promise<void> {
-    const held = [...links, ...faults.map(({ key }) => `${key}/`)]
-    const others = leftovers.filter(({ path }) => !held.some((start) => `${path}/`.startsWith(start)))
-    refusal =
-      others.length > 0 && faults.some(({ isUnread }) => isUnread)
+  async #deleteOthers(): Promise<void> {
+    const { isDryRun } = this.#args
+    const held = [...this.#links, ...this.#faults.map(({ key }) => `${key}/`)]
+    const others = this.#leftovers.filter(({ path }) => !held.some((start) => `${path}/`.startsWith(start)))
+    this.#refusal =
+      others.length > 0 && this.#faults.some(({ isUnread }) => isUnread)
         ? 'Nothing is deleted, because not all directories could be read.'
-        : refuseDeletes(args, others.length, seen.known)
-    const deleted = refusal === null ? others : []
-    const ids = [...outdated, ...deleted.flatMap(({ ids }) => ids)]
-    counts.deleted = isDryRun || ids.length === 0 ? ids.length : await deleteItems(ids)
+        : refuseDeletes(this.#args, others.length, this.#seen.known)
+    const deleted = this.#refusal === null ? others : []
+    const ids = [...this.#outdated, ...deleted.flatMap(({ ids }) => ids)]
+    this.#counts.deleted = isDryRun || ids.length === 0 ? ids.length : await this.#deleteItems(ids)
     for (const { path } of deleted) {
-      if (!isDryRun) records.forget(path)
-      await print('delete', path)
+      if (!isDryRun) this.#state.records.forget(path)
+      await this.#print('delete', path)
     }
   }
 
   /** `successors` are the items to which keys pass, by the ids of those that have them. */
-  async function deleteItems(
+  async #deleteItems(
     ids: readonly string[],
     successors: Readonly<Record<string, string>> = {},
   ): Promise<number> {
-    const { deleted } = await client.deleteMany(ids, { signal, replacedBy: successors })
-    seen.items -= deleted.length
+    const { deleted } = await this.#context.client.deleteMany(ids, {
+      signal: this.#context.interrupted,
+      replacedBy: successors,
+    })
+    this.#seen.items -= deleted.length
     return deleted.length
-  }
-
-  try {
-    if (!isDryRun) {
-      const onStored = (path: string, { size }: StoredItem) => {
-        handled.add(path)
-        counts.examined += 1
-        sent.files += 1
-        sent.bytes += size
-      }
-      const end = await resolveUnanswered(args, state, onStored, context)
-      if (end !== null) return outcome(end)
-    }
-    const pairs = pairByPath(findLocal(args, state, { faults, links }), findRemote(args, context))
-    for await (const part of inParts(pairs, partSize)) {
-      const changes = await compare(part)
-      if (isDryRun) {
-        for (const { path, there } of changes) await print(there ? 'replace' : 'upload', path)
-        const sending = changes.filter(({ storedAs }) => storedAs === null)
-        sent.files += sending.length
-        sent.bytes += sum(sending.map(({ file }) => file.size))
-      } else if (changes.length > 0) {
-        const end = await send(changes)
-        if (end !== null) return outcome(end)
-      }
-    }
-    // Directories below it may have been read after it was replaced.
-    await state.requireSame()
-    await deleteOthers()
-    if (args.folder === '') withoutPath = Math.max(0, (await client.bucket({ signal })).items - seen.items)
-    return outcome(null)
-  } catch (error) {
-    return outcome(signal.aborted ? signal.reason : (explain(error) ?? error))
   }
 }
 
