@@ -95,12 +95,13 @@ test('SP2 a URL of Version 2 is signed with the bucket of its host', async () =>
   }
 })
 
-test('SP11 public objects are read at the host of their bucket', async () => {
+test('SP11, SP12 public objects are read, and the keys of a public list, at the host of their bucket', async () => {
   await client.send(new PutObjectCommand({ Bucket, Key: 'public', Body: 'p', ACL: 'public-read' }))
   const get = (host: string, target: string) => sendRaw(door.endpoint, rawRequest('GET', target, { host }))
   expect((await get(`${Bucket}.${name}`, '/public')).body).toBe('p')
   expect(codeOf(await get(`${Bucket}.${name}`, '/a'))).toBe('403 AccessDenied')
-  expect(codeOf(await get(`${Bucket}.${name}`, '/'))).toBe('403 AccessDenied')
+  expect((await get(`${Bucket}.${name}`, '/')).body).toContain('<Key>public</Key>')
+  expect(codeOf(await get(`${Bucket}.${name}`, '/?acl'))).toBe('403 AccessDenied')
   expect(codeOf(await get(`none.${name}`, '/public'))).toBe('404 NoSuchBucket')
 })
 
