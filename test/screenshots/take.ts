@@ -2,9 +2,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import sharp from 'sharp'
-import { strings } from '../../packages/gallery/src/strings.ts'
+import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { root } from '../architecture/sources.ts'
-import { clip, pdf, tone, writeFiles } from '../e2e/files.ts'
+import { clip, isDrawn, pdf, tone, writeFiles } from '../e2e/files.ts'
 import { launchBrowser, listenForFileChoosers } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
 import { startGateway } from '../harness/gateway.ts'
@@ -20,6 +20,8 @@ const images = join(root, 'docs/images')
 const desk = { width: 1280, height: 800 }
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
 
+// Those of the list of uploads are loaded on demand.
+await loadTexts('uploads')
 mkdirSync(images, { recursive: true })
 await using server = await startServer()
 await using way = await startGateway(server.url)
@@ -126,7 +128,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   await take(page, 'phone')
   await page.getByText('Poster, rocket (upright).png').click()
   await page.getByRole('dialog').waitFor()
-  await page.getByText(strings.viewer.loading).waitFor({ state: 'detached' })
+  await until('the picture', () => isDrawn(page.getByRole('dialog').getByRole('img').first(), 1_000))
   await take(page, 'phone-viewer')
 }
 {
