@@ -46,6 +46,9 @@ const tray = ({ page }: Visit) => page.getByRole('region', { name: strings.uploa
 const uploadHeading = (guest: Visit, words: string) =>
   tray(guest).getByRole('heading', { name: words, exact: true }).waitFor()
 
+/** Until all are rendered, which has a low priority beside other tests. Milliseconds. */
+const rendered = 120_000
+
 describe('25 files of many kinds', () => {
   test('G7 by drop and by button: all are stored unchanged and shown by their type', async () => {
     const server = await sharedServer()
@@ -69,24 +72,30 @@ describe('25 files of many kinds', () => {
     const pictures = [...kinds.keys()].filter((name) => /\.(jpg|png|webp|avif|gif|tiff|svg)$/.test(name))
     const shown = new Map<string, boolean>()
     await page.mouse.move(600, 400)
-    await until('every name, and every picture', async () => {
-      const settled = await guest.files.evaluateAll((files) =>
-        files.flatMap((file) => {
-          const images = [...file.querySelectorAll('.tile-picture [data-state]')]
-          const isPending =
-            file.querySelector('.skeleton') ||
-            images.some((image) => image.getAttribute('data-state') !== 'shown')
-          const name = file.querySelector('[title]')?.getAttribute('title') ?? ''
-          return isPending ? [] : [[name, images.length > 0] as const]
-        }),
-      )
-      for (const [name, isDrawn] of settled) shown.set(name, isDrawn)
-      // Thumbnails are loaded when they are near the screen, down to the end and up again.
-      const atEnd = await page.evaluate('scrollY + innerHeight >= document.documentElement.scrollHeight - 1')
-      if (atEnd) await page.evaluate('scrollTo(0, 0)')
-      else await page.mouse.wheel(0, 300)
-      return shown.size === kinds.size && pictures.every((name) => shown.get(name))
-    })
+    await until(
+      'every name, and every picture',
+      async () => {
+        const settled = await guest.files.evaluateAll((files) =>
+          files.flatMap((file) => {
+            const images = [...file.querySelectorAll('.tile-picture [data-state]')]
+            const isPending =
+              file.querySelector('.skeleton') ||
+              images.some((image) => image.getAttribute('data-state') !== 'shown')
+            const name = file.querySelector('[title]')?.getAttribute('title') ?? ''
+            return isPending ? [] : [[name, images.length > 0] as const]
+          }),
+        )
+        for (const [name, isDrawn] of settled) shown.set(name, isDrawn)
+        // Thumbnails are loaded when they are near the screen, down to the end and up again.
+        const atEnd = await page.evaluate(
+          'scrollY + innerHeight >= document.documentElement.scrollHeight - 1',
+        )
+        if (atEnd) await page.evaluate('scrollTo(0, 0)')
+        else await page.mouse.wheel(0, 300)
+        return shown.size === kinds.size && pictures.every((name) => shown.get(name))
+      },
+      rendered,
+    )
     expect(new Set(shown.keys())).toEqual(new Set(kinds.keys()))
     expect(
       [...shown]
