@@ -217,20 +217,24 @@ test('SP4 a preflight request gets the errors of a bucket without CORS', async (
   expect(await errorCode(await fetch(signed, { method: 'OPTIONS', headers }))).toBe('403 AccessForbidden')
 })
 
-test('SP10 the ACL of a bucket is private', async () => {
-  const { Grants } = await client.send(new GetBucketAclCommand({ Bucket }))
+test('SP10 the ACL of a bucket without public keys is private', async () => {
+  const closed = 'without-public-keys'
+  await client.send(new CreateBucketCommand({ Bucket: closed }))
+  const { Grants } = await client.send(new GetBucketAclCommand({ Bucket: closed }))
   expect(Grants?.map(({ Permission }) => Permission)).toEqual(['FULL_CONTROL'])
-  await client.send(new PutBucketAclCommand({ Bucket, ACL: 'private' }))
-  const { Owner } = await client.send(new GetBucketAclCommand({ Bucket }))
-  await client.send(new PutBucketAclCommand({ Bucket, AccessControlPolicy: { Owner, Grants } }))
-  await expect(client.send(new PutBucketAclCommand({ Bucket, ACL: 'public-read' }))).rejects.toMatchObject({
+  await client.send(new PutBucketAclCommand({ Bucket: closed, ACL: 'private' }))
+  const { Owner } = await client.send(new GetBucketAclCommand({ Bucket: closed }))
+  await client.send(new PutBucketAclCommand({ Bucket: closed, AccessControlPolicy: { Owner, Grants } }))
+  await expect(
+    client.send(new PutBucketAclCommand({ Bucket: closed, ACL: 'public-read' })),
+  ).rejects.toMatchObject({
     name: 'AccessControlListNotSupported',
   })
   for (const ACL of ['public-read-write', 'authenticated-read'] as const)
-    await expect(client.send(new PutBucketAclCommand({ Bucket, ACL }))).rejects.toMatchObject({
+    await expect(client.send(new PutBucketAclCommand({ Bucket: closed, ACL }))).rejects.toMatchObject({
       name: 'NotImplemented',
     })
-  expect((await fetch(url(Bucket))).status).toBe(403)
+  expect((await fetch(url(closed))).status).toBe(403)
 })
 
 test('SP4 a bucket behaves as one whose versioning is suspended', async () => {
