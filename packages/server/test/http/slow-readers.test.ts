@@ -10,7 +10,7 @@ test('N6 a client that reads more slowly than the minimal rate is disconnected, 
   const body = Buffer.alloc(size)
   const server = createServer((_request, response) => response.end(body))
   let closed = 0
-  closeSlowReaders(server, { minSendRate: 10_000_000, idleTimeout: 1_000 }, () => {
+  closeSlowReaders(server, { minSendRate: 2_000_000, idleTimeout: 1_000 }, () => {
     closed += 1
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -26,7 +26,7 @@ test('N6 a client that reads more slowly than the minimal rate is disconnected, 
     const step = setInterval(() => {
       quota = bytesPerStep
       socket.resume()
-    }, 20)
+    }, 100)
     socket.on('data', ({ length }) => {
       received += length
       quota -= length
@@ -37,7 +37,7 @@ test('N6 a client that reads more slowly than the minimal rate is disconnected, 
     clearInterval(step)
     return received
   }
-  // 3 MB per second, and as fast as possible.
+  // 640 kB per second, and as fast as possible, which a busy machine makes many times slower.
   const [slow, quick] = await Promise.all([download(60_000), download(size)])
   expect(quick).toBeGreaterThan(size)
   expect(slow).toBeLessThan(size)
