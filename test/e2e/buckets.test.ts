@@ -519,7 +519,7 @@ test.each([
     await service.create(name)
     await page.getByLabel(buckets.search).fill(name)
     await page.getByRole('link', { name, exact: true }).press('Enter')
-    await page.getByRole('link', { name: link }).press('Enter')
+    await page.getByRole('link', { name: link }).click()
     await page.getByText(tokens.missing(scope, 1)).waitFor()
     await page
       .getByText(`npx mediabucket token create --service --scope buckets:manage,${scope}`, { exact: true })
