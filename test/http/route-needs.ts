@@ -1,21 +1,8 @@
+import type { Scope, ServiceScope } from '../../packages/server/src/core/token-rules.ts'
 import { type RouteRequest, requestsOf } from '../harness/full-bucket.ts'
 
-export const bucketScopes = [
-  'media:read',
-  'media:write',
-  'media:delete',
-  'tokens:manage',
-  'webhooks:manage',
-] as const
-export const serviceScopes = ['buckets:manage', ...bucketScopes] as const
-export type Scope = (typeof serviceScopes)[number]
-
 /** What an operation needs: a scope in one bucket, any token, or a scope of the whole service. */
-export type Need =
-  | (typeof bucketScopes)[number]
-  | 'any token'
-  | `service ${Scope}`
-  | `service ${Scope} ${Scope}`
+export type Need = Scope | 'any token' | `service ${ServiceScope}` | `service ${ServiceScope} ${ServiceScope}`
 
 /** Every route of the API. A new route fails route-needs.test.ts until it has an entry here. */
 export const routes: Readonly<Record<string, Need>> = {

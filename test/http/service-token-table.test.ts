@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newServiceToken } from '../../packages/server/src/core/token-rules.ts'
+import {
+  scopes as bucketScopes,
+  defaultScopes,
+  newServiceToken,
+  type ServiceScope,
+  serviceScopes,
+} from '../../packages/server/src/core/token-rules.ts'
 import { runHere } from '../harness/commands.ts'
 import { usePostgres } from '../harness/database.ts'
 import { fullBucket, stateOf } from '../harness/full-bucket.ts'
@@ -9,22 +15,14 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { parseProblem } from '../harness/wire.ts'
-import {
-  bucketScopes,
-  type Need,
-  nameOf,
-  requests,
-  routes,
-  type Scope,
-  serviceScopes,
-} from './route-needs.ts'
+import { type Need, nameOf, requests, routes } from './route-needs.ts'
 
 type Kind = 'bucket' | 'user' | 'service' | 'refused'
 
 /** A token, with the scopes that it has. */
 interface Sender {
   readonly kind: Kind
-  readonly scopes: readonly Scope[]
+  readonly scopes: readonly ServiceScope[]
   readonly authorization: string
 }
 
@@ -37,7 +35,7 @@ type Outcome = readonly [status: number, code: string] | 'made' | 'made elsewher
 
 const scopeMissing: Outcome = [403, 'scope-missing']
 
-const scopesOf = (need: Need): readonly Scope[] =>
+const scopesOf = (need: Need): readonly ServiceScope[] =>
   serviceScopes.filter((scope) => need.split(' ').includes(scope))
 
 /** The rule, once more (docs/interface.md A3, ST2, ST3, ST5, ST7). */
@@ -83,11 +81,11 @@ describe.each(['sqlite', 'postgres'] as const)('ST7 with %s', (engine) => {
 
   /** A token of each kind with each scope, with all and, of a user, with those that users can have. */
   async function sendersOf(bucket: string, subject: string): Promise<readonly Sender[]> {
-    const make = async (kind: Kind, scopes: readonly Scope[], ...of: string[]) => ({
+    const make = async (kind: Kind, scopes: readonly ServiceScope[], ...of: string[]) => ({
       ...{ kind, scopes },
       authorization: (await makeToken(server, ...of, '--scope', scopes.join(','))).authorization,
     })
-    const user = async (scope: Scope) => ({
+    const user = async (scope: ServiceScope) => ({
       ...{ kind: 'user' as const, scopes: [scope] },
       authorization: `Bearer ${await issuer.sign({ sub: subject, scope })}`,
     })
@@ -98,7 +96,7 @@ describe.each(['sqlite', 'postgres'] as const)('ST7 with %s', (engine) => {
       await make('bucket', bucketScopes, '--bucket', bucket),
       ...(await Promise.all(serviceScopes.map((scope) => make('service', [scope], '--service')))),
       await make('service', serviceScopes, '--service'),
-      ...(await Promise.all(bucketScopes.slice(0, 3).map(user))),
+      ...(await Promise.all(defaultScopes.map(user))),
       { kind: 'refused', scopes: serviceScopes, authorization: `Bearer ${newServiceToken()}` },
     ]
   }

@@ -69,7 +69,9 @@ async function putVersioning(context: S3Context, call: BucketCall) {
   return { status: 200 }
 }
 
-const isListedPublicly = ({ publicKeys, publicList }: ListedBucket): boolean => publicKeys && publicList
+/** Whether everybody may list the bucket. */
+export const isListedPublicly = ({ publicKeys, publicList }: ListedBucket): boolean =>
+  publicKeys && publicList
 
 async function findBucket({ http: { catalog } }: S3Context, name: string): Promise<ListedBucket> {
   const found = await catalog.findListedBucket(name)

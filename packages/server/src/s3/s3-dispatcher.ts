@@ -10,7 +10,13 @@ import { isForProbe, refusalOfConnection } from '../http/probe-places.ts'
 import { requestIdsOf } from '../http/request-ids.ts'
 import type { RequestLogger } from '../http/request-log.ts'
 import type { Authentication, Authenticator } from './authentication.ts'
-import { bucketHandlers, bucketHead, bucketSettings, refuseBucket } from './bucket-handlers.ts'
+import {
+  bucketHandlers,
+  bucketHead,
+  bucketSettings,
+  isListedPublicly,
+  refuseBucket,
+} from './bucket-handlers.ts'
 import { copyHandlers } from './copy-handlers.ts'
 import { listHandlers, listPublicly } from './list-handlers.ts'
 import { multipartHandlers, multipartLists } from './multipart-handlers.ts'
@@ -173,7 +179,7 @@ export class S3Dispatcher {
     if (bucket === null || (name !== null && traitsOf(name).on === 'service')) throw unsigned
     const found = isBucketName(bucket) ? await http.catalog.findListedBucket(bucket) : null
     if (found === null) throw new S3Error('NoSuchBucket')
-    if (key === null && found.publicKeys && found.publicList) {
+    if (key === null && isListedPublicly(found)) {
       if (name === 'HeadBucket') return bucketHead(this.#context)
       if (name === 'ListObjects' || name === 'ListObjectsV2') {
         requireSupported(request, name)
