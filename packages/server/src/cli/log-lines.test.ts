@@ -1,7 +1,9 @@
 import fc from 'fast-check'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type LogDestination, LogLines } from './log-lines.ts'
 
+// A log whose pipe stays full tries again for ever: not with the timers of other tests.
+beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 /** A pipe that takes `room` bytes, then is full until it is read. It fails where it is broken. */
@@ -35,7 +37,6 @@ const line = (index: number) => `line ${index} ${'x'.repeat(100)}\n`
 const lines = (count: number) => Array.from({ length: count }, (_, index) => line(index))
 
 test('lines are written in batches, after a short delay at most', () => {
-  vi.useFakeTimers()
   const write = vi.fn((bytes: Uint8Array) => bytes.length)
   const log = open({ write, writeLast: write })
   for (const each of lines(100)) log.write(each)
@@ -45,7 +46,6 @@ test('lines are written in batches, after a short delay at most', () => {
 })
 
 test('lines that a full pipe does not accept are written later, complete and in order', () => {
-  vi.useFakeTimers()
   const slow = pipe(5_000)
   const log = open(slow)
   for (const each of lines(300)) log.write(each)
@@ -69,7 +69,6 @@ test('flushSync writes the buffered lines at once, and does not wait for a full 
 })
 
 test('O3 lines that the buffer has no room for are dropped; the next line after it was written says how many', () => {
-  vi.useFakeTimers()
   const stalled = pipe(0)
   const log = open(stalled)
   const all = lines(30_000)
@@ -109,7 +108,6 @@ test('O3 in any sequence of writes, stalls and failures, lines stay in order, an
   )
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-      vi.useFakeTimers()
       const disk = pipe(0)
       const log = open(disk)
       let sent = 0
