@@ -526,7 +526,7 @@ test.each([
     await service.create(name)
     await page.getByLabel(buckets.search).fill(name)
     await page.getByRole('link', { name, exact: true }).press('Enter')
-    await page.getByRole('link', { name: link }).click()
+    await page.getByRole('link', { name: link }).press('Enter')
     await page.getByText(tokens.missing(scope, 1)).waitFor()
     await page
       .getByText(`npx mediabucket token create --service --scope buckets:manage,${scope}`, { exact: true })
@@ -535,6 +535,24 @@ test.each([
     await page.getByRole('heading', { name }).waitFor()
   },
 )
+
+test('G42 what gets the focus as soon as a bucket is shown keeps it', async () => {
+  const name = uniqueName('focus')
+  const { guest, page, service } = await opened('')
+  await using _ = guest
+  await service.create(name)
+  await page.getByLabel(buckets.search).fill(name)
+  await page.getByRole('link', { name, exact: true }).focus()
+  await page.evaluate(`new MutationObserver((_, observer) => {
+    const link = document.querySelector('#media .listing-tools a[href$="/tokens"]')
+    if (link === null) return
+    observer.disconnect()
+    link.focus()
+  }).observe(document.body, { childList: true, subtree: true })`)
+  await page.keyboard.press('Enter')
+  await guest.button(buckets.delete).waitFor()
+  expect(await isFocused(page, strings.sections.tokens)).toBe(true)
+})
 
 test('G43, BK4, BK10 by keyboard only, a bucket is created with a token, which is shown once, and deleted with its items', async () => {
   const name = uniqueName('new')

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { BucketContext, useService } from '../gallery-context.ts'
 import { ConnectionBanner, NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
@@ -21,7 +21,8 @@ export function BucketsPage() {
     document.title = `${title} – ${strings.product}`
   }, [place])
   const shown = place.at === 'list' ? '' : `${place.bucket} ${place.part}`
-  useEffect(() => {
+  // With the render: after it, a person may have moved the focus to what is shown now.
+  useLayoutEffect(() => {
     // What had the focus is gone. The list finds its own place again.
     if (!isFirst.current && place.at === 'bucket') {
       scrollTo(0, 0)
