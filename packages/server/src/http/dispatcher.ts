@@ -247,28 +247,35 @@ function copyOf(schema: unknown): Copy {
   if (isRecord(properties) && !additionalProperties) return objectCopy(properties, required)
   const copyItem = copyOf(items)
   if (copyItem === unchanged) return unchanged
-  return (value) => (Array.isArray(value) ? value.map(copyItem) : value)
+  return (value) => (Array.isArray(value) ? arrayCopy(value, copyItem) : value)
+}
+
+/** The array itself if no item is copied. */
+function arrayCopy(items: readonly unknown[], copyItem: Copy): readonly unknown[] {
+  const copies = items.map(copyItem)
+  return areEqual(copies, items) ? items : copies
 }
 
 function objectCopy(properties: Readonly<Record<string, unknown>>, required: unknown): Copy {
   const members = Object.entries(properties).map(([name, schema]) => [name, copyOf(schema)] as const)
   const names = members.map(([name]) => name)
   const always = Array.isArray(required) ? names.filter((name) => required.includes(name)) : []
-  const isFlat = members.every(([, copy]) => copy === unchanged)
+  const nested = members.filter(([, copy]) => copy !== unchanged)
   return (value) => {
     if (!isRecord(value)) return value
+    const copies = nested.map(([name, copy]) => copy(value[name]))
     // Most objects have the required members of their schema, or all, in its order, and need no copy.
-    if (isFlat) {
-      const own = Object.keys(value)
-      if (areEqual(own, always) || areEqual(own, names)) return value
-    }
+    const own = Object.keys(value)
+    const isAsNamed = areEqual(own, always) || areEqual(own, names)
+    if (isAsNamed && nested.every(([name], index) => copies[index] === value[name])) return value
     const copied: Record<string, unknown> = {}
-    for (const [name, copy] of members) copied[name] = copy(value[name])
+    for (const name of names) copied[name] = value[name]
+    for (const [index, [name]] of nested.entries()) copied[name] = copies[index]
     return copied
   }
 }
 
-function areEqual(some: readonly string[], others: readonly string[]): boolean {
+function areEqual(some: readonly unknown[], others: readonly unknown[]): boolean {
   if (some.length !== others.length) return false
   for (let index = 0; index < some.length; index += 1) if (some[index] !== others[index]) return false
   return true

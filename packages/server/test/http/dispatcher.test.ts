@@ -37,6 +37,13 @@ test.each([
   ['in another order', { size: 1, id: 'a' }, '{"id":"a","size":1}'],
   ['with a further member', { id: 'a', size: 1, secret: 'b' }, '{"id":"a","size":1}'],
   ['with another member', { id: 'a', secret: 'b' }, '{"id":"a"}'],
+  ['with an object inside', { id: 'a', size: 1, at: { x: 1 } }, '{"id":"a","size":1,"at":{"x":1}}'],
+  ['with one inside that is null', { id: 'a', size: 1, at: null }, '{"id":"a","size":1,"at":null}'],
+  [
+    'with one inside that has a further member',
+    { id: 'a', size: 1, at: { x: 1, secret: 'b' } },
+    '{"id":"a","size":1,"at":{"x":1}}',
+  ],
   [
     'in a list',
     [
@@ -46,7 +53,8 @@ test.each([
     '[{"id":"a","size":1},{"id":"b","size":2}]',
   ],
 ])('only the members of the schema are sent, in its order: objects %s', (_, value, text) => {
-  const properties = { id: { type: 'string' }, size: { type: 'number' } }
+  const at = { properties: { x: { type: 'number' } } }
+  const properties = { id: { type: 'string' }, size: { type: 'number' }, at }
   const schema = Array.isArray(value) ? { type: 'array', items: { properties } } : { properties }
   expect(createSerializer({ schema })(value)).toBe(text)
 })
