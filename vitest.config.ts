@@ -22,16 +22,17 @@ const long = [
   'packages/server/test/storage/{blobs/s3-faults,catalog/postgres-transactions}.test.ts',
   'packages/strip-metadata/test/{hidden-bytes,tracks}.test.ts',
   'test/{attack,bench,earlier-data,faults,packages,postgres-s3}/**/*.test.ts',
-  'test/cli/{planted-files,upload-resumed}.test.ts',
+  'test/architecture/unbound-methods.test.ts',
+  'test/cli/{planted-files,sync-keys,upload-resumed}.test.ts',
   'test/client/stored-state.test.ts',
   'test/docs/examples.test.ts',
-  'test/e2e/{many-uploads,placeholders,scale}.test.ts',
-  'test/http/{file-pictures,focus,long-lists,render-ahead,scanned-uploads,service-token-table}.test.ts',
+  'test/e2e/{app-packages,many-uploads,placeholders,scale}.test.ts',
+  'test/http/{connection-limits,file-pictures,focus,long-lists,named-urls,render-ahead,scanned-uploads,service-token-table,usage}.test.ts',
   'test/http/{slow-clients,slow-listings,slow-readers,tus-crash,unread-responses}.test.ts',
-  'test/http/{variants-bounds,variants-fairness}.test.ts',
-  'test/s3/{hostile-keys,slow-responses}.test.ts',
+  'test/http/{variants-bounds,variants-fairness,variants-rendering}.test.ts',
+  'test/s3/{hostile-keys,slow-responses,upkeep}.test.ts',
   'test/operations/{backup-faults,backup-generations,damaged-cells,fsck,full-disk,installation,migrate,monitoring}.test.ts',
-  'test/operations/{other-tables,outage-alerts,quota-at-once,reverse-proxies,unmounted,upgrade,variants,worker-processes}.test.ts',
+  'test/operations/{other-tables,outage-alerts,quota-at-once,reload,reverse-proxies,start-failures,unmounted,upgrade,variants,worker-processes}.test.ts',
 ]
 
 /** What `npm run test:oldest-node` leaves out: the other database, and what takes long and uses little of Node.js. */
@@ -122,21 +123,24 @@ export default defineConfig({
             },
           ]
         : []),
-      // Programs of others, which are installed only when these tests run.
-      {
-        extends: true,
-        test: {
-          name: 'clients',
-          include: ['test/clients/**/*.test.ts'],
-          setupFiles: ['test/clients/installed.ts'],
-          globalSetup: [
-            'test/harness/postgres.ts',
-            'test/harness/ceph.ts',
-            'test/harness/bundle.ts',
-            'test/clients/install.ts',
-          ],
-        },
-      },
+      // Programs of others, which are installed only when these tests run: by `npm run test:clients`, or with the name of a file.
+      ...(command === 'run'
+        ? []
+        : [
+            {
+              extends: true as const,
+              test: {
+                name: 'clients',
+                include: ['test/clients/**/*.test.ts'],
+                globalSetup: [
+                  'test/harness/postgres.ts',
+                  'test/harness/ceph.ts',
+                  'test/harness/bundle.ts',
+                  'test/clients/install.ts',
+                ],
+              },
+            },
+          ]),
     ],
   },
 })

@@ -1,11 +1,8 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { oncePerRun } from '../harness/once-per-run.ts'
 import { installMissing } from '../harness/tools.ts'
 
 const directory = import.meta.dirname
@@ -25,34 +22,14 @@ const programs: Readonly<Record<string, string>> = {
   s3fs: 's3fs',
 }
 
-/** The directory of this run; it is set by the global set-up. */
-const directoryVariable = 'MEDIABUCKET_TEST_CLIENTS_RUN'
-
-/** Vitest's global set-up of test/clients. */
-export default async function prepareClients(): Promise<() => Promise<void>> {
+/** Vitest's global set-up of test/clients: installs the programs of others, in this directory, if package-lock.json has changed since. */
+export default async function installClients(): Promise<void> {
   if (isComplete) installMissing(programs)
-  const run = await mkdtemp(join(tmpdir(), 'mediabucket-clients-'))
-  process.env[directoryVariable] = run
-  return () => rm(run, { recursive: true, force: true })
-}
-
-/**
- * Installs the programs of others, in this directory, if package-lock.json has changed since. The first file of test/clients does it, so that
- * the tests of other directories begin in the meantime.
- */
-export async function installClients(): Promise<void> {
-  const run = process.env[directoryVariable]
-  if (run === undefined) throw new Error(`${directoryVariable} is not set`)
-  // The programs that take long are hundreds of megabytes.
-  await oncePerRun(run, install, 1_800_000)
-}
-
-async function install(): Promise<string> {
   const lock = createHash('sha256')
     .update(readFileSync(join(directory, 'package-lock.json')))
     .digest('hex')
   const kinds = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
-  if (kinds === `${lock} all` || (kinds === lock && !isComplete)) return kinds
+  if (kinds === `${lock} all` || (kinds === lock && !isComplete)) return
   console.error('Installing the programs that test/clients runs')
   await promisify(execFile)(
     'npm',
@@ -62,7 +39,5 @@ async function install(): Promise<string> {
     ],
     { cwd: directory },
   )
-  const installed = isComplete ? `${lock} all` : lock
-  writeFileSync(stamp, installed)
-  return installed
+  writeFileSync(stamp, isComplete ? `${lock} all` : lock)
 }

@@ -8,17 +8,13 @@ import { until } from './until.ts'
  * Runs `start` in the first worker that calls it, and returns its result, which must be JSON, to all workers. The directory belongs to
  * this run of the tests.
  */
-export async function oncePerRun(
-  directory: string,
-  start: () => Promise<string>,
-  timeout = 120_000,
-): Promise<string> {
+export async function oncePerRun(directory: string, start: () => Promise<string>): Promise<string> {
   const [ready, failed] = [join(directory, 'ready'), join(directory, 'failed')]
   try {
     await mkdir(join(directory, 'starting'))
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error
-    await until('the first worker', () => existsSync(ready) || existsSync(failed), timeout)
+    await until('the first worker', () => existsSync(ready) || existsSync(failed), 120_000)
     if (existsSync(failed)) throw new Error(await readFile(failed, 'utf8'))
     return readFile(ready, 'utf8')
   }

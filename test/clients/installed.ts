@@ -1,4 +1,0 @@
-import { installClients } from './install.ts'
-
-// Vitest's set-up of each file of test/clients.
-await installClients()
