@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { temporaryDirectory } from './directory.ts'
+import { needTools } from './tools.ts'
 import { until } from './until.ts'
 
 /** The text that every virus scanner reports (https://www.eicar.org/download-anti-malware-testfile/), in two parts, so that no scanner removes this file. */
@@ -104,13 +104,9 @@ function reader(socket: Socket): (length: number) => Promise<Buffer> {
   }
 }
 
-const program = '/usr/sbin/clamd'
-
-/** Whether ClamAV is installed (`apt install clamav-daemon`). */
-export const hasClamav = existsSync(program)
-
 /** Starts ClamAV with one signature, that of EICAR: its own database is a download. Returns the value of MEDIABUCKET_SCAN. */
 export async function startClamav({ maxSize = '1M' } = {}): Promise<string> {
+  needTools('clamd')
   const directory = await temporaryDirectory()
   const path = (name: string) => join(directory.path, name)
   await writeFile(path('eicar.ndb'), `Eicar-Test-Signature:0:*:${Buffer.from(eicar).toString('hex')}\n`)
@@ -119,7 +115,7 @@ export async function startClamav({ maxSize = '1M' } = {}): Promise<string> {
     ...[`StreamMaxLength ${maxSize}`, 'User root', 'DisableCache yes'],
   ]
   await writeFile(path('clamd.conf'), `${lines.join('\n')}\n`)
-  const clamd = spawn(program, ['-c', path('clamd.conf')], { stdio: 'ignore' })
+  const clamd = spawn('/usr/sbin/clamd', ['-c', path('clamd.conf')], { stdio: 'ignore' })
   const ended = once(clamd, 'exit')
   onTestFinished(async () => {
     clamd.kill('SIGKILL')

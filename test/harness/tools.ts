@@ -13,6 +13,7 @@ const packages: Readonly<Record<string, string>> = {
   'ceph-mon': 'ceph-mon',
   'ceph-osd': 'ceph-osd',
   'chromium-headless-shell': 'chromium-headless-shell',
+  clamd: 'clamav-daemon',
   curl: 'curl',
   'django-admin': 'python3-django',
   'docker-compose': 'docker-compose',
