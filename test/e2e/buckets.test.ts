@@ -674,7 +674,9 @@ test('G43, BK5 a bucket whose creation got no response is created once when the 
 test('G40, G41 the pages are accessible in three languages, on phones and desktops, in light and dark', async () => {
   const prefix = uniqueName('look')
   const service = await manager('buckets:manage')
-  await service.create(`${prefix}-${'long-'.repeat(9)}name`, { max_bytes: 100, private: true })
+  const variants = ['thumb=300', 'medium=1600', 'loop=320:webp:animated', 'card=640x360:cover:jpeg:q80']
+  const settings = { max_bytes: 100, private: true, variants, public_variants: ['loop'] }
+  await service.create(`${prefix}-${'long-'.repeat(9)}name`, settings)
   await service.create(`${prefix}-b`)
   const { guest, page, rows, dialog } = await opened(`#buckets?name=${prefix}`)
   await using _ = guest

@@ -1,12 +1,15 @@
 import type { Browser } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { de } from '../../packages/gallery/src/strings/de.ts'
+import { details as detailsInGerman } from '../../packages/gallery/src/strings/details/de.ts'
+import { details as detailsInSpanish } from '../../packages/gallery/src/strings/details/es.ts'
 import { es } from '../../packages/gallery/src/strings/es.ts'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
+import { expectAccessible } from './accessibility.ts'
 import { picture, tone } from './files.ts'
 import { visit } from './visit.ts'
 
@@ -125,4 +128,34 @@ test('the theme follows the system until one is chosen', async () => {
   await page.reload()
   await guest.button(strings.header.signOut).waitFor()
   await expect.poll(() => ground()).toBe(dark)
+})
+
+test.each([
+  ['de-DE', de, detailsInGerman],
+  ['es-ES', es, detailsInSpanish],
+])('G46, G48 names in links and the focal point of a picture, in %s', async (locale, texts, details) => {
+  const name = 'pier.jpg'
+  const { id } = await upload(server, new Uint8Array(await picture(4).jpeg().toBuffer()), { name })
+  await using guest = await visit(browser, server, {
+    hash: `#item=${id}`,
+    options: { locale, hasTouch: true },
+  })
+  const { page } = guest
+  await page.getByLabel(texts.signIn.token, { exact: true }).fill(server.token)
+  await guest.button(texts.signIn.submit).click()
+  await guest.button(texts.viewer.details).click()
+  await page.getByRole('checkbox', { name: texts.link.names, exact: true }).tap()
+  const link = page.getByLabel(details.link, { exact: true })
+  await expect.poll(() => link.inputValue()).toMatch(/\/pier\.jpg$/)
+  await guest.button(details.edit).click()
+  await page.getByText(details.focus.none, { exact: true }).waitFor()
+  const target = page.locator('.focus-target')
+  await page.evaluate(`document.querySelector('.focus-target img').decode()`)
+  await target.click()
+  await page.getByText(details.focus.at(50, 50), { exact: true }).waitFor()
+  await target.press('ArrowLeft')
+  await page.getByText(details.focus.at(49, 50), { exact: true }).waitFor()
+  await expectAccessible(guest, `focal point, ${locale}`)
+  await guest.button(details.save).click()
+  await page.getByText(details.saved, { exact: true }).first().waitFor()
 })
