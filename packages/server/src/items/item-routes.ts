@@ -4,7 +4,7 @@ import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import { Fault, type ParameterFault } from '../core/faults.ts'
 import { focusRule, parseFocus } from '../core/focus.ts'
 import { isItemId } from '../core/ids.ts'
-import { type LabelChanges, labelRule, parseLabelChanges } from '../core/item-labels.ts'
+import { labelRule, parseLabelChanges } from '../core/item-labels.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import { isObject } from '../core/json.ts'
 import { cleanFilename, maxAltText, maxCaption } from '../core/names.ts'
@@ -81,7 +81,7 @@ async function editItem(
   { http: { readAuthorizedJson, urls: settings }, operations }: ItemParts,
   exchange: Exchange<'id'>,
 ): Promise<Reply> {
-  const { caller, body } = await readAuthorizedJson(exchange, 'media:write', editMembers, patchTypes)
+  const { caller, body } = await readAuthorizedJson(exchange, 'media:write', editMemberNames, patchTypes)
   requireUnlimited(caller)
   const urls = urlsOfBucket(settings, caller)
   // Before If-Match: a precondition is ignored if the request is refused without it (RFC 9110, section 13.2.1).
@@ -151,9 +151,8 @@ async function labelItems(
   const { caller, body } = await readAuthorizedJson(exchange, 'media:write', ['ids', 'labels'], patchTypes)
   requireUnlimited(caller)
   const ids = readIds(body['ids'])
-  const faults: ParameterFault[] = []
-  const changes = readLabelChanges(body['labels'], faults)
-  if (changes === undefined) throw malformed(faults)
+  const changes = editMembers.labels.read(body['labels'])
+  if (changes === undefined) throw malformed([refused(editMembers.labels)])
   const labelled = await operations.labelItems(caller.bucketId, ids, changes, caller.actor)
   return { status: 200, headers: noStore, json: labelled }
 }
@@ -197,89 +196,81 @@ function describeItem(urls: UrlSettings, item: ItemDetails, signer: LinkSigner |
 const matchesState = (ifMatch: string, stateTag: string): boolean =>
   matchesStrongly(ifMatch.replace(/"([\w-]{43})\.[a-z0-9.]+"/g, '"$1"'), stateTag)
 
-/** The member of the body of each field that can be changed. */
-const bodyMembers = {
-  filename: 'filename',
-  altText: 'alt_text',
-  caption: 'caption',
-  labels: 'labels',
-  focus: 'focus',
-} as const satisfies Record<keyof ItemEdit, string>
+type EditValues = Required<ItemEdit>
 
-const editMembers = Object.values(bodyMembers)
+/** The member of a merge patch that changes a field of an item. */
+interface EditMember<Value> {
+  readonly name: string
+  /** Returns undefined for a value that is not accepted. */
+  readonly read: (value: unknown) => Value | undefined
+  readonly accepts: Omit<ParameterFault, 'parameter'>
+}
 
-/** Reads the members of a merge patch; null removes a text. Throws Fault `json-malformed`. */
-function readEdit({
-  filename,
-  alt_text,
-  caption,
-  labels,
-  focus,
-}: Readonly<Record<(typeof editMembers)[number], unknown>>): ItemEdit {
-  const faults: ParameterFault[] = []
-  const read = (
-    parameter: string,
-    value: unknown,
-    accepts: Omit<ParameterFault, 'parameter'>,
-    clean: (text: string) => string | null,
-  ) => {
-    if (value === undefined || value === null) return value
-    const text = typeof value === 'string' ? clean(value) : null
-    if (text === null) faults.push({ parameter, ...accepts })
-    return text
-  }
-  const limited = (parameter: string, value: unknown, limit: number) =>
-    read(
-      parameter,
-      value,
-      {
-        detail: `Null, or a string of at most ${limit} characters, without control characters except tabs and line ends.`,
-        maximum: limit,
-        unit: 'characters',
-      },
-      (text) => (isText(text, limit) ? text : null),
-    )
-  const edit: { readonly [Field in keyof ItemEdit]-?: ItemEdit[Field] | undefined } = {
-    filename: read(
-      'filename',
-      filename,
-      { detail: 'Null, or a string with the name of a file.' },
-      cleanFilename,
-    ),
-    altText: limited('alt_text', alt_text, maxAltText),
-    caption: limited('caption', caption, maxCaption),
-    labels: labels === undefined ? undefined : readLabelChanges(labels, faults),
-    focus: focus === undefined ? undefined : readFocus(focus, faults),
-  }
+/** A text that null removes. `clean` returns null for one that is not accepted. */
+const textMember = (
+  name: string,
+  clean: (text: string) => string | null,
+  accepts: EditMember<unknown>['accepts'],
+): EditMember<string | null> => ({
+  name,
+  read: (value) =>
+    value === null ? null : typeof value === 'string' ? (clean(value) ?? undefined) : undefined,
+  accepts,
+})
+
+const limitedMember = (name: string, maximum: number): EditMember<string | null> =>
+  textMember(name, (text) => (isText(text, maximum) ? text : null), {
+    detail: `Null, or a string of at most ${maximum} characters, without control characters except tabs and line ends.`,
+    maximum,
+    unit: 'characters',
+  })
+
+const editMembers: { readonly [Field in keyof EditValues]: EditMember<EditValues[Field]> } = {
+  filename: textMember('filename', cleanFilename, { detail: 'Null, or a string with the name of a file.' }),
+  altText: limitedMember('alt_text', maxAltText),
+  caption: limitedMember('caption', maxCaption),
+  // Null stands for the removal of all labels, which is not a merge patch of an object.
+  labels: {
+    name: 'labels',
+    read: parseLabelChanges,
+    accepts: { detail: `An object with ${labelRule}; null removes a label.` },
+  },
+  focus: {
+    name: 'focus',
+    read: (value) => (value === null ? null : parseFocus(value)),
+    accepts: { detail: `Null, or an object with ${focusRule}.`, minimum: 0, maximum: 1 },
+  },
+}
+
+const editMemberNames = Object.values(editMembers).map(({ name }) => name)
+const isEditField = (field: string): field is keyof EditValues => field in editMembers
+const editFields = Object.keys(editMembers).filter(isEditField)
+
+type Editing = { -readonly [Field in keyof EditValues]?: EditValues[Field] }
+
+/** Reads the members of a merge patch. Throws Fault `json-malformed`. */
+function readEdit(body: Readonly<Record<string, unknown>>): ItemEdit {
+  const edit: Editing = {}
+  const faults = editFields.flatMap((field) => readEditField(edit, field, body))
   if (faults.length > 0) throw malformed(faults)
-  return {
-    ...(edit.filename === undefined ? {} : { filename: edit.filename }),
-    ...(edit.altText === undefined ? {} : { altText: edit.altText }),
-    ...(edit.caption === undefined ? {} : { caption: edit.caption }),
-    ...(edit.labels === undefined ? {} : { labels: edit.labels }),
-    ...(edit.focus === undefined ? {} : { focus: edit.focus }),
-  }
+  return edit
 }
 
-function readFocus(value: unknown, faults: ParameterFault[]): number | null | undefined {
-  const focus = value === null ? null : parseFocus(value)
-  if (focus === undefined)
-    faults.push({
-      parameter: 'focus',
-      detail: `Null, or an object with ${focusRule}.`,
-      minimum: 0,
-      maximum: 1,
-    })
-  return focus
+/** Sets a field of `edit` to the value of its member, if there is one. Returns the fault of a value that is not accepted. */
+function readEditField<Field extends keyof EditValues>(
+  edit: Editing,
+  field: Field,
+  body: Readonly<Record<string, unknown>>,
+): readonly ParameterFault[] {
+  const member: EditMember<EditValues[Field]> = editMembers[field]
+  if (body[member.name] === undefined) return []
+  const value = member.read(body[member.name])
+  if (value === undefined) return [refused(member)]
+  edit[field] = value
+  return []
 }
 
-/** Null stands for the removal of all labels, which is not a merge patch of an object, so it is refused. */
-function readLabelChanges(value: unknown, faults: ParameterFault[]): LabelChanges | undefined {
-  const changes = parseLabelChanges(value)
-  if (changes === undefined)
-    faults.push({ parameter: 'labels', detail: `An object with ${labelRule}; null removes a label.` })
-  return changes
-}
+const refused = ({ name, accepts }: EditMember<unknown>): ParameterFault => ({ parameter: name, ...accepts })
 
 const isText = (text: string, limit: number): boolean =>
   text.isWellFormed() && !/[^\P{Cc}\t\n\r]/u.test(text) && [...text].length <= limit
