@@ -251,7 +251,20 @@ test('SP4 what is not implemented gets 501 with its name, and nothing is accepte
     ['PUT', `${bucket}/a`, { 'x-amz-tagging': 'a=b' }, 'x-amz-tagging'],
     ['PUT', `${bucket}/a`, { 'x-amz-storage-class': 'GLACIER' }, 'x-amz-storage-class'],
     ['PUT', `${bucket}/a`, { 'x-amz-acl': 'public-read-write' }, 'public-read-write'],
-    ['POST', `${bucket}/a?restore`, {}, 'PostObjectRestore'],
+    ['POST', `${bucket}/a?restore`, {}, 'RestoreObject'],
+    ['GET', `${bucket}?object-lock`, {}, 'GetObjectLockConfiguration'],
+    ['DELETE', `${bucket}?uploads`, {}, 'DeleteBucket with the parameter uploads'],
+    ['DELETE', `${bucket}?delete`, {}, 'DeleteBucket with the parameter delete'],
+    ['DELETE', `${bucket}?list-type=2`, {}, 'DeleteBucket with the parameter list-type'],
+    ['PUT', `${bucket}-other?delete`, {}, 'CreateBucket with the parameter delete'],
+    ['DELETE', `${bucket}/a?uploads`, {}, 'DeleteObject with the parameter uploads'],
+    ['DELETE', `${bucket}/a?partNumber=1`, {}, 'DeleteObject with the parameter partNumber'],
+    ['PUT', `${bucket}/a?partNumber=2`, {}, 'PutObject with the parameter partNumber'],
+    ['PUT', `${bucket}/a?uploads`, {}, 'PutObject with the parameter uploads'],
+    ['POST', `${bucket}/a?uploads&uploadId=a`, {}, 'CreateMultipartUpload with the parameter uploadId'],
+    ['GET', `${bucket}?acl&policy`, {}, 'GetBucketAcl with the parameter policy'],
+    ['PUT', `${bucket}/a`, { 'x-amz-checksum-sha512': 'AAAA' }, 'x-amz-checksum-sha512'],
+    ['PUT', `${bucket}/a`, { 'x-amz-checksum-md5': 'AAAA' }, 'x-amz-checksum-md5'],
     ['PATCH', `${bucket}/a`, {}, 'PATCHObject'],
   ]
   for (const [method, url, headers, name] of cases) {
@@ -379,6 +392,10 @@ test('SP8 a page that a signed URL opens is inert, whatever type it asks for, an
   expect(response.headers.get('content-security-policy')).toContain('sandbox')
   const url = `${door.endpoint}/${Bucket}/a?response-content-type=text%2Fhtml&response-content-disposition=inline`
   expect((await sendSigned(door.pair, url)).headers.get('x-content-type-options')).toBe('nosniff')
+  const named = `${door.endpoint}/${Bucket}/a?response-content-disposition=${encodeURIComponent('attachment; filename="Müller"')}`
+  expect((await sendSigned(door.pair, named)).headers.get('content-disposition')).toBe(
+    'attachment; filename="Müller"',
+  )
   const injected = `${door.endpoint}/${Bucket}/a?response-cache-control=a%0d%0aSet-Cookie:%20b`
   expect(await errorCode(await sendSigned(door.pair, injected))).toBe('400 InvalidArgument')
 })
@@ -390,6 +407,7 @@ test('SP8 metadata come back with the bytes that were sent', async () => {
     'x-amz-meta-utf8': Buffer.from('Grüße').toString('latin1'),
     'x-amz-meta-latin1': 'Gr\xfc\xdfe',
     'x-amz-meta-rfc2047': '=?UTF-8?B?R3LDvMOfZQ==?=',
+    'content-disposition': Buffer.from('attachment; filename="Grüße €.txt"').toString('latin1'),
   }
   expect((await sendSigned(door.pair, url, { method: 'PUT', headers, body: 'x' })).status).toBe(200)
   const response = await sendSigned(door.pair, url)

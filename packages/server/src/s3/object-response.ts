@@ -136,7 +136,7 @@ export class ObjectResponder {
     const vary = variant?.isNegotiated ? this.#http.vary('Accept') : this.#http.vary()
     return [
       ...inertHeaders(type),
-      ...['content-type', type, 'content-length', `${end - start + 1}`, 'etag', etag],
+      ...['content-type', type, 'etag', etag],
       ...['last-modified', new Date(lastModified).toUTCString(), 'accept-ranges', 'bytes'],
       ...(isPartial ? ['content-range', `bytes ${start}-${end}/${size}`] : []),
       ...(parts === null ? [] : ['x-amz-mp-parts-count', `${parts}`]),
@@ -147,6 +147,8 @@ export class ObjectResponder {
         : []),
       ...(variant === null ? checksumHead(request, object, sent) : []),
       ...(vary === '' ? [] : ['vary', vary]),
+      // The last one: Node decodes a Content-Disposition that comes after it as UTF-8, and writes it as Latin-1.
+      ...['content-length', `${end - start + 1}`],
     ]
   }
 }

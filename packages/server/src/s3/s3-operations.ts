@@ -142,38 +142,94 @@ const byParameter: readonly (readonly [
   ['DELETE', 'key', 'uploadId', 'AbortMultipartUpload'],
 ]
 
+/** Parameters that an operation has besides the one that selects it, and that would make any other request another operation. */
+const furtherParameters: Readonly<Partial<Record<OperationName, string>>> = {
+  UploadPart: 'partNumber',
+  UploadPartCopy: 'partNumber',
+  GetObject: 'partNumber',
+  HeadObject: 'partNumber',
+  ListObjects: 'list-type',
+  ListObjectsV2: 'list-type',
+}
+
+const selectors: ReadonlySet<string> = new Set([
+  ...Object.keys(subresources),
+  ...byParameter.map(([, , parameter]) => parameter),
+  ...Object.values(furtherParameters),
+])
+
 /**
- * The operation of a request; for one that is not implemented, its name as `unknown`. `isCopy` is whether the request names a source.
+ * The operation of a request; for one that is not implemented, its name as `unknown`. `isCopy` is whether the request names a source. A
+ * parameter that selects another operation is never ignored: `DELETE /bucket?uploads` deletes no bucket.
  */
 export function operationOf(
   method: string,
-  { bucket, key, query }: Pick<RequestTarget, 'bucket' | 'key' | 'query'>,
+  target: Pick<RequestTarget, 'bucket' | 'key' | 'query'>,
   isCopy: boolean,
 ): { readonly name: OperationName } | { readonly unknown: string } {
+  const { query } = target
+  const [, , parameter, selected] = selectingRow(method, target) ?? []
+  const plain = selected ?? operationOfPlace(method, target)
+  const name = isCopy ? (copies[plain ?? ''] ?? plain) : plain
+  const others = [...query.keys()].filter(
+    (each) => selectors.has(each) && each !== parameter && (!name || each !== furtherParameters[name]),
+  )
+  const [other] = others
+  if (name === undefined || (other !== undefined && selected === undefined && other in subresources))
+    return { unknown: nameOfUnknown(method, target) }
+  if (other !== undefined) return { unknown: `${name} with the parameter ${other}` }
+  return { name: name === 'ListObjects' && query.get('list-type') === '2' ? 'ListObjectsV2' : name }
+}
+
+const copies: Readonly<Record<string, OperationName>> = {
+  PutObject: 'CopyObject',
+  UploadPart: 'UploadPartCopy',
+}
+
+function selectingRow(
+  method: string,
+  { bucket, key, query }: Pick<RequestTarget, 'bucket' | 'key' | 'query'>,
+) {
   const on = key === null ? 'bucket' : 'key'
-  if (bucket !== null) {
-    const found = byParameter.find(
-      ([m, place, parameter]) => m === method && place === on && query.has(parameter),
-    )
-    if (found !== undefined) {
-      const [, , , name] = found
-      return { name: name === 'UploadPart' && isCopy ? 'UploadPartCopy' : name }
-    }
-  }
-  const other = Object.keys(subresources).find((parameter) => query.has(parameter))
+  return bucket === null
+    ? undefined
+    : byParameter.find(
+        ([ofMethod, place, parameter]) => ofMethod === method && place === on && query.has(parameter),
+      )
+}
+
+const operationOfPlace = (method: string, { bucket, key }: Pick<RequestTarget, 'bucket' | 'key'>) =>
+  (bucket === null ? ofService : key === null ? ofBucket : ofObject)[method]
+
+/** What S3 calls an operation that the service does not implement. */
+function nameOfUnknown(
+  method: string,
+  { bucket, key, query }: Pick<RequestTarget, 'bucket' | 'key' | 'query'>,
+): string {
+  const place = bucket === null ? 'Service' : key === null ? 'Bucket' : 'Object'
   const verb = verbs[method] ?? method
-  if (other !== undefined)
-    return { unknown: `${verb}${key === null ? 'Bucket' : 'Object'}${subresources[other]}` }
-  const name = (bucket === null ? ofService : key === null ? ofBucket : ofObject)[method]
-  if (name === undefined)
-    return { unknown: `${verb}${bucket === null ? 'Service' : key === null ? 'Bucket' : 'Object'}` }
-  if (name === 'ListObjects' && query.get('list-type') === '2') return { name: 'ListObjectsV2' }
-  return { name: name === 'PutObject' && isCopy ? 'CopyObject' : name }
+  const parameter = Object.keys(subresources).find((each) => query.has(each))
+  if (parameter === undefined) return verb + place
+  return irregularNames[`${method} ${parameter}`] ?? `${verb}${place}${subresources[parameter]}`
+}
+
+/** Names that do not consist of the verb, the place and the parameter. */
+const irregularNames: Readonly<Record<string, string>> = {
+  'GET object-lock': 'GetObjectLockConfiguration',
+  'PUT object-lock': 'PutObjectLockConfiguration',
+  'GET publicAccessBlock': 'GetPublicAccessBlock',
+  'PUT publicAccessBlock': 'PutPublicAccessBlock',
+  'DELETE publicAccessBlock': 'DeletePublicAccessBlock',
+  'DELETE lifecycle': 'DeleteBucketLifecycle',
+  'GET session': 'CreateSession',
+  'POST restore': 'RestoreObject',
+  'POST select': 'SelectObjectContent',
+  'PUT renameObject': 'RenameObject',
 }
 
 /** Headers of operations that would change an object in a way that the service does not implement. */
 const unsupportedHeaders =
-  /^x-amz-(?:server-side-encryption|copy-source-server-side-encryption|tagging$|object-lock-|object-ownership$|website-redirect-location$|grant-|if-|write-offset-bytes$|bucket-object-lock-enabled$|expected-bucket-owner$|source-expected-bucket-owner$)/
+  /^x-amz-(?:server-side-encryption|copy-source-server-side-encryption|tagging$|object-lock-|object-ownership$|website-redirect-location$|grant-|if-|write-offset-bytes$|bucket-object-lock-enabled$|checksum-(?!(?:crc32|crc32c|crc64nvme|sha1|sha256|algorithm|mode|type)$)|expected-bucket-owner$|source-expected-bucket-owner$)/
 
 /** The name of a header, or of a parameter, that would be ignored in silence; null if there is none. */
 export function unsupportedPart(

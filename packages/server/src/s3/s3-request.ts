@@ -60,7 +60,7 @@ export class S3Request implements Pick<Exchange, 'id' | 'request' | 'response' |
   #amzParameters(): ReadonlyMap<string, string> {
     this.#parameters ??= new Map(
       [...this.target.query]
-        .map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')] as const)
+        .map(([name, value]) => [name.toLowerCase(), latin1OfUtf8(value)] as const)
         .filter(([name]) => name.startsWith('x-amz-')),
     )
     for (const [name, value] of this.#parameters)
@@ -77,6 +77,9 @@ export class S3Request implements Pick<Exchange, 'id' | 'request' | 'response' |
     return this.target.query.get(name) ?? undefined
   }
 }
+
+/** The text of a header whose bytes are the UTF-8 of a parameter. */
+export const latin1OfUtf8 = (text: string): string => Buffer.from(text).toString('latin1')
 
 /** What HTTP allows in a value. Node has Latin-1 characters for the bytes of others. */
 export const isHeaderValue = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { RequestTarget } from './request-target.ts'
+import { latin1OfUtf8 } from './s3-request.ts'
 import { headerValues } from './signature-v4.ts'
 
 // Signature Version 2 of AWS, in URLs only: https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html. boto3 presigns so by default.
@@ -39,7 +40,8 @@ export function signatureV2(
     .join('')
   const parameters = signedParameters
     .filter((name) => query.has(name))
-    .map((name) => (query.get(name) === '' ? name : `${name}=${query.get(name)}`))
+    .map((name) => [name, latin1OfUtf8(query.get(name) ?? '')])
+    .map(([name, value]) => (value === '' ? name : `${name}=${value}`))
   const resource = `${isVirtual ? `/${bucket}` : ''}${path}${parameters.length > 0 ? `?${parameters.join('&')}` : ''}`
   const text = [
     method,

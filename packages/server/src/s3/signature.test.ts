@@ -195,6 +195,15 @@ test('SP2 the example of Version 2 in a URL', () => {
   expect(signature).toBe('NpgCjnDzrM+WFzoENXmpNDUsSn8=')
 })
 
+test('SP2 a signature of Version 2 is that of the UTF-8 of a parameter, as boto3 signs it', () => {
+  const query = new URLSearchParams({
+    'response-content-disposition': 'attachment; filename="Müller €.txt"',
+  })
+  const target = { path: '/b/caf%C3%A9.txt', bucket: 'b', key: 'café.txt', query, isVirtual: false }
+  const signature = signatureV2('secret', { method: 'GET', rawHeaders: [] }, target, '1000000100')
+  expect(signature).toBe('b+gqpLGmBb9eoDFPTp0AN4Lamy4=')
+})
+
 test('SP2 malformed authorizations and dates', () => {
   const good = `AWS4-HMAC-SHA256 Credential=tok_000000000000/${scope},SignedHeaders=host;x-amz-date, Signature=${'0'.repeat(64)}`
   expect(parseAuthorization(good)).toEqual({
