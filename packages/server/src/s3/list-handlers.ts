@@ -81,13 +81,13 @@ const specialInPrefix = /[%+\x00-\x08\x0b-\x1f\x7f]/g
 /** Throws S3Error `InvalidArgument`. */
 export function readLimit(text: string | undefined, name: string): number {
   if (text === undefined || text === '') return maxKeys
-  if (!/^\d{1,10}$/.test(text)) throw new S3Error('InvalidArgument', `${name} must be a number.`)
+  if (!/^\d{1,10}$/.test(text)) throw new S3Error('InvalidArgument', `${name} must be a whole number from 0.`)
   return Math.min(Number(text), maxKeys)
 }
 
 /** The number after which a list of parts begins. Throws S3Error `InvalidArgument`. */
 export function readMarker(text: string | undefined, name: string): number {
-  if (!/^\d{0,9}$/.test(text ?? '')) throw new S3Error('InvalidArgument', `${name} must be a number.`)
+  if (!/^\d{0,9}$/.test(text ?? '')) throw new S3Error('InvalidArgument', `${name} must be a whole number from 0.`)
   return Number(text ?? '')
 }
 

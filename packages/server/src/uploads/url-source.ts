@@ -61,10 +61,8 @@ export async function openUrl(guard: AddressGuard, first: URL, signal: AbortSign
       const coding = headers['content-encoding'] ?? 'identity'
       if (coding.trim().toLowerCase() === 'identity') return sourceOf({ sent, response }, url, signal)
       sent.destroy()
-      throw failed(
-        `The server of the URL sent the file with the Content-Encoding ${printable(coding)}.`,
-        status,
-      )
+      // Without its value: a text of another server is no part of a message.
+      throw failed('The server of the URL sent the file with a Content-Encoding.', status)
     }
     sent.destroy()
     const { location } = headers
@@ -86,9 +84,6 @@ const refused = (detail: string) => new Fault('source-refused', detail)
 
 const failed = (detail: string, status?: number, code: FaultCode = 'source-failed') =>
   new Fault(code, detail, { members: status === undefined ? {} : { source_status: status } })
-
-/** A header of another server in a message: one short line of ASCII. */
-const printable = (text: string): string => JSON.stringify(text.slice(0, 40).replace(/[^\x20-\x7e]/g, '?'))
 
 interface Responding {
   readonly sent: ClientRequest
@@ -113,10 +108,20 @@ async function request(guard: AddressGuard, url: URL, signal: AbortSignal): Prom
     if (error instanceof RefusedAddress)
       throw error.isUnknown ? failed(error.message) : refused(error.message)
     const code = errorCode(error) ?? errorCode(error instanceof AggregateError ? error.errors[0] : null)
-    throw failed(`The request to the server of the URL failed${code === null ? '' : ` with ${code}`}.`)
+    throw failed(reasonOf(code))
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Why a request got no response, by the code of its error. */
+function reasonOf(code: string | null): string {
+  if (code === null) return 'The request to the server of the URL failed.'
+  if (code.startsWith('HPE_'))
+    return `The server of the URL sent a response that is not valid HTTP (${code}).`
+  if (/^(EPROTO|ERR_(SSL|TLS)_|CERT_|.*CERT(IFICATE)?(_|$))/.test(code))
+    return `The server of the URL and this service agreed on no TLS connection (${code}).`
+  return `The request to the server of the URL failed with ${code}.`
 }
 
 /** Sends one request to one of the addresses, on a connection of its own. Resolves when the head of the response has arrived. */
