@@ -87,7 +87,8 @@ export function readLimit(text: string | undefined, name: string): number {
 
 /** The number after which a list of parts begins. Throws S3Error `InvalidArgument`. */
 export function readMarker(text: string | undefined, name: string): number {
-  if (!/^\d{0,9}$/.test(text ?? '')) throw new S3Error('InvalidArgument', `${name} must be a whole number from 0.`)
+  if (!/^\d{0,9}$/.test(text ?? ''))
+    throw new S3Error('InvalidArgument', `${name} must be a whole number from 0.`)
   return Number(text ?? '')
 }
 

@@ -238,6 +238,15 @@ test('FU5 a file with a Content-Encoding is refused, and its bytes are not expan
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('x'.repeat(1_000_000))),
   )
   expect(await faultOf(open(`http://127.0.0.1:${port}/`))).toEqual(['source-failed', 200])
+  await expect(open(`http://127.0.0.1:${port}/`)).rejects.toThrow(
+    'The server of the URL sent the file with a Content-Encoding.',
+  )
+})
+
+test('FU5 the reason says what is wrong with a server that speaks no TLS, and with one that speaks no HTTP', async () => {
+  const port = await startRaw((socket) => socket.write('hello\r\n\r\n'))
+  await expect(open(`http://127.0.0.1:${port}/`)).rejects.toThrow('a response that is not valid HTTP (HPE_')
+  await expect(open(`https://127.0.0.1:${port}/`)).rejects.toThrow('agreed on no TLS connection (EPROTO)')
 })
 
 test('FU5 a server that does not respond, and one that sends too slowly, takes 15 seconds', {
