@@ -169,7 +169,7 @@ mon_allow_pool_size_one=true
 mon_data=${directory}/mon
 osd_data=${directory}/osd
 osd_objectstore=memstore
-memstore_device_bytes=2G
+memstore_device_bytes=8G
 rgw_data=${directory}/rgw
 rgw_frontends=beast endpoint=127.0.0.1:${port}
 `,
