@@ -57,9 +57,11 @@ export const traitsOf = (name: OperationName): OperationTraits => operations[nam
 
 /** A parameter that selects another operation, and the name of what it is about. */
 const subresources: Readonly<Record<string, string>> = {
+  abac: 'Abac',
   accelerate: 'AccelerateConfiguration',
   acl: 'Acl',
   analytics: 'AnalyticsConfiguration',
+  annotation: 'Annotation',
   attributes: 'Attributes',
   cors: 'Cors',
   encryption: 'Encryption',
@@ -69,7 +71,10 @@ const subresources: Readonly<Record<string, string>> = {
   lifecycle: 'LifecycleConfiguration',
   location: 'Location',
   logging: 'Logging',
+  metadataAnnotationTable: 'MetadataAnnotationTableConfiguration',
   metadataConfiguration: 'MetadataConfiguration',
+  metadataInventoryTable: 'MetadataInventoryTableConfiguration',
+  metadataJournalTable: 'MetadataJournalTableConfiguration',
   metadataTable: 'MetadataTableConfiguration',
   metrics: 'MetricsConfiguration',
   notification: 'NotificationConfiguration',
@@ -149,7 +154,6 @@ const furtherParameters: Readonly<Partial<Record<OperationName, string>>> = {
   GetObject: 'partNumber',
   HeadObject: 'partNumber',
   ListObjects: 'list-type',
-  ListObjectsV2: 'list-type',
 }
 
 const selectors: ReadonlySet<string> = new Set([
@@ -171,15 +175,19 @@ export function operationOf(
   const [, , parameter, selected] = selectingRow(method, target) ?? []
   const plain = selected ?? operationOfPlace(method, target)
   const name = isCopy ? (copies[plain ?? ''] ?? plain) : plain
-  const others = [...query.keys()].filter(
-    (each) => selectors.has(each) && each !== parameter && (!name || each !== furtherParameters[name]),
-  )
-  const [other] = others
-  if (name === undefined || (other !== undefined && selected === undefined && other in subresources))
+  const own = new Set([parameter, name && furtherParameters[name]])
+  const other = [...query].find(([each, value]) => !own.has(each) && selects(method, each, value))?.[0]
+  if (name === undefined || (selected === undefined && other !== undefined && other in subresources))
     return { unknown: nameOfUnknown(method, target) }
   if (other !== undefined) return { unknown: `${name} with the parameter ${other}` }
   return { name: name === 'ListObjects' && query.get('list-type') === '2' ? 'ListObjectsV2' : name }
 }
+
+/** Whether a parameter selects an operation. A request that changes something may be one that is not known here: it has no value. */
+const selects = (method: string, parameter: string, value: string): boolean =>
+  selectors.has(parameter) || (value === '' && changingMethods.has(method) && !/^x-/i.test(parameter))
+
+const changingMethods: ReadonlySet<string> = new Set(['PUT', 'POST', 'DELETE'])
 
 const copies: Readonly<Record<string, OperationName>> = {
   PutObject: 'CopyObject',
@@ -207,29 +215,38 @@ function nameOfUnknown(
   { bucket, key, query }: Pick<RequestTarget, 'bucket' | 'key' | 'query'>,
 ): string {
   const place = bucket === null ? 'Service' : key === null ? 'Bucket' : 'Object'
-  const verb = verbs[method] ?? method
   const parameter = Object.keys(subresources).find((each) => query.has(each))
-  if (parameter === undefined) return verb + place
-  return irregularNames[`${method} ${parameter}`] ?? `${verb}${place}${subresources[parameter]}`
+  const about = parameter === undefined ? '' : subresources[parameter]
+  const name = `${verbs[method] ?? method}${place}${about}`
+  const isOfMany = method === 'GET' && !query.has('id') && !query.has('annotationName')
+  if (isOfMany && /(Analytics|IntelligentTiering|Inventory|Metrics)Configuration$|Annotation$/.test(name))
+    return `${name.replace('Get', 'List')}s`
+  return irregularNames[name] ?? name
 }
 
-/** Names that do not consist of the verb, the place and the parameter. */
+/** Names that do not consist of the method, the place and the parameter. */
 const irregularNames: Readonly<Record<string, string>> = {
-  'GET object-lock': 'GetObjectLockConfiguration',
-  'PUT object-lock': 'PutObjectLockConfiguration',
-  'GET publicAccessBlock': 'GetPublicAccessBlock',
-  'PUT publicAccessBlock': 'PutPublicAccessBlock',
-  'DELETE publicAccessBlock': 'DeletePublicAccessBlock',
-  'DELETE lifecycle': 'DeleteBucketLifecycle',
-  'GET session': 'CreateSession',
-  'POST restore': 'RestoreObject',
-  'POST select': 'SelectObjectContent',
-  'PUT renameObject': 'RenameObject',
+  DeleteBucketLifecycleConfiguration: 'DeleteBucketLifecycle',
+  DeleteBucketPublicAccessBlock: 'DeletePublicAccessBlock',
+  GetBucketLockConfiguration: 'GetObjectLockConfiguration',
+  GetBucketPublicAccessBlock: 'GetPublicAccessBlock',
+  GetBucketSession: 'CreateSession',
+  PostBucketMetadataConfiguration: 'CreateBucketMetadataConfiguration',
+  PostBucketMetadataTableConfiguration: 'CreateBucketMetadataTableConfiguration',
+  PostObjectRestore: 'RestoreObject',
+  PostObjectSelectContent: 'SelectObjectContent',
+  PutBucketLockConfiguration: 'PutObjectLockConfiguration',
+  PutBucketMetadataAnnotationTableConfiguration: 'UpdateBucketMetadataAnnotationTableConfiguration',
+  PutBucketMetadataInventoryTableConfiguration: 'UpdateBucketMetadataInventoryTableConfiguration',
+  PutBucketMetadataJournalTableConfiguration: 'UpdateBucketMetadataJournalTableConfiguration',
+  PutBucketPublicAccessBlock: 'PutPublicAccessBlock',
+  PutObjectEncryption: 'UpdateObjectEncryption',
+  PutObjectRename: 'RenameObject',
 }
 
 /** Headers of operations that would change an object in a way that the service does not implement. */
 const unsupportedHeaders =
-  /^x-amz-(?:server-side-encryption|copy-source-server-side-encryption|tagging$|object-lock-|object-ownership$|website-redirect-location$|grant-|if-|write-offset-bytes$|bucket-object-lock-enabled$|checksum-(?!(?:crc32|crc32c|crc64nvme|sha1|sha256|algorithm|mode|type)$)|expected-bucket-owner$|source-expected-bucket-owner$)/
+  /^x-amz-(?:server-side-encryption|copy-source-server-side-encryption|tagging$|object-if-match$|object-lock-|object-ownership$|website-redirect-location$|grant-|if-|write-offset-bytes$|bucket-object-lock-enabled$|checksum-(?!(?:crc32|crc32c|crc64nvme|sha1|sha256|algorithm|mode|type)$)|expected-bucket-owner$|source-expected-bucket-owner$)/
 
 /** The name of a header, or of a parameter, that would be ignored in silence; null if there is none. */
 export function unsupportedPart(

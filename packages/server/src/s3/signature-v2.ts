@@ -40,8 +40,7 @@ export function signatureV2(
     .join('')
   const parameters = signedParameters
     .filter((name) => query.has(name))
-    .map((name) => [name, latin1OfUtf8(query.get(name) ?? '')])
-    .map(([name, value]) => (value === '' ? name : `${name}=${value}`))
+    .map((name) => (query.get(name) === '' ? name : `${name}=${latin1OfUtf8(query.get(name) ?? '')}`))
   const resource = `${isVirtual ? `/${bucket}` : ''}${path}${parameters.length > 0 ? `?${parameters.join('&')}` : ''}`
   const text = [
     method,
