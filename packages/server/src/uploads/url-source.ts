@@ -117,9 +117,12 @@ async function request(guard: AddressGuard, url: URL, signal: AbortSignal): Prom
 /** Why a request got no response, by the code of its error. */
 function reasonOf(code: string | null): string {
   if (code === null) return 'The request to the server of the URL failed.'
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return 'The server of the URL sent more headers than this service reads.'
   if (code.startsWith('HPE_'))
     return `The server of the URL sent a response that is not valid HTTP (${code}).`
-  if (/^(EPROTO|ERR_(SSL|TLS)_|CERT_|.*CERT(IFICATE)?(_|$))/.test(code))
+  // Codes of Node's TLS, and of OpenSSL for certificates.
+  if (/^(EPROTO|ERR_(SSL|TLS)_|INVALID_(CA|PURPOSE)$|UNABLE_TO_)|CERT(_|$)/.test(code))
     return `The server of the URL and this service agreed on no TLS connection (${code}).`
   return `The request to the server of the URL failed with ${code}.`
 }
