@@ -34,7 +34,7 @@ const maxSide = 4096
 const [nameShape, sideShape, headShape, qualityShape] = [
   /^[a-z0-9][a-z0-9-]{0,31}$/,
   /^[1-9]\d{0,3}$/,
-  /^([a-z0-9][a-z0-9-]{0,31})(?:=(\d{1,4})(?:x(\d{1,4}))?)?$/,
+  /^([a-z0-9][a-z0-9-]{0,31})(?:=([1-9]\d{0,3})(?:x([1-9]\d{0,3}))?)?$/,
   /^q([1-9]\d?|100)$/,
 ]
 
@@ -42,7 +42,7 @@ const [nameShape, sideShape, headShape, qualityShape] = [
 export const isSizeName = (name: string): boolean => nameShape.test(name)
 
 /** What a list of sizes accepts. */
-export const sizesRule = `names with a side or with width and height, such as thumb=400, card=640x360:cover, link=1200x630:cover:jpeg:q80: at most ${maxSizes} with thumb and medium, with sides from 1 to ${maxSide}. A name has 1 to 32 of a to z, 0 to 9 and hyphens, and occurs once. After the size may follow, in any order, contain or cover, a format (${formats.join(', ')}), a quality from q1 to q100 for jpeg, webp and avif, and animated for webp and gif`
+export const sizesRule = `names with a side or with width and height, such as thumb=400, card=640x360:cover, link=1200x630:cover:jpeg:q80: at most ${maxSizes} with thumb and medium, with sides from 1 to ${maxSide}. A name has 1 to 32 of a to z, 0 to 9 and, after the first one, hyphens, and occurs once. After the size may follow, in any order, contain or cover, a format (${formats.join(', ')}), a quality from q1 to q100 for jpeg, webp and avif, and animated for webp and gif`
 
 type Parts = Omit<VariantSize, 'name' | 'width' | 'height'>
 
@@ -86,7 +86,7 @@ function parseSize(text: string): VariantSize | undefined {
   // Number reads 0x10 and 1e2 too.
   const width = Number(ownWidth ?? (sideShape.test(name) ? name : Number.NaN))
   const height = Number(ownHeight ?? width)
-  const isSide = (side: number) => side >= 1 && side <= maxSide
+  const isSide = (side: number) => side <= maxSide
   return isSide(width) && isSide(height) ? { name, width, height, ...parts } : undefined
 }
 

@@ -31,7 +31,7 @@ test.each([
     '../x=1',
     'a b=1',
   ],
-  ...['0x10', '1e2', '010', '0', '-1'],
+  ...['0x10', '1e2', '010', 'card=010', 'card=1x01', '-card=1'],
   ...['card=1,card=2', '99999', 'card=1;2', `${'x'.repeat(33)}=1`],
   Array.from({ length: 19 }, (_, index) => index + 1).join(),
 ])('MEDIABUCKET_VARIANTS does not accept %s', (text) => {
