@@ -229,7 +229,7 @@ const editMembers: { readonly [Field in keyof EditValues]: EditMember<EditValues
   filename: textMember('filename', cleanFilename, { detail: 'Null, or a string with the name of a file.' }),
   altText: limitedMember('alt_text', maxAltText),
   caption: limitedMember('caption', maxCaption),
-  // Null stands for the removal of all labels, which is not a merge patch of an object.
+  // Null stands for the removal of all labels, which is not a merge patch of an object, so it is refused.
   labels: {
     name: 'labels',
     read: parseLabelChanges,
@@ -243,7 +243,7 @@ const editMembers: { readonly [Field in keyof EditValues]: EditMember<EditValues
 }
 
 const editMemberNames = Object.values(editMembers).map(({ name }) => name)
-const isEditField = (field: string): field is keyof EditValues => field in editMembers
+const isEditField = (field: string): field is keyof EditValues => Object.hasOwn(editMembers, field)
 const editFields = Object.keys(editMembers).filter(isEditField)
 
 type Editing = { -readonly [Field in keyof EditValues]?: EditValues[Field] }

@@ -52,9 +52,39 @@ test.each([
     ],
     '[{"id":"a","size":1},{"id":"b","size":2}]',
   ],
+  [
+    'in a list inside',
+    { id: 'a', all: [{ x: 1 }, { x: 2, secret: 'b' }] },
+    '{"id":"a","all":[{"x":1},{"x":2}]}',
+  ],
 ])('only the members of the schema are sent, in its order: objects %s', (_, value, text) => {
   const at = { properties: { x: { type: 'number' } } }
-  const properties = { id: { type: 'string' }, size: { type: 'number' }, at }
-  const schema = Array.isArray(value) ? { type: 'array', items: { properties } } : { properties }
-  expect(createSerializer({ schema })(value)).toBe(text)
+  const all = { type: 'array', items: at }
+  const properties = { id: { type: 'string' }, size: { type: 'number' }, at, all }
+  for (const required of [[], ['id'], ['id', 'size']]) {
+    const object = { properties, required }
+    const schema = Array.isArray(value) ? { type: 'array', items: object } : object
+    expect(createSerializer({ schema })(value)).toBe(text)
+  }
+})
+
+test('an object that has the members of its schema only is written as it is, with those inside it', () => {
+  const at = { properties: { x: { type: 'number' } } }
+  const list = {
+    type: 'array',
+    items: { properties: { id: { type: 'string' }, at }, required: ['id', 'at'] },
+  }
+  const serialize = createSerializer({ schema: { properties: { data: list }, required: ['data'] } })
+  let written = 0
+  const item = { id: 'a', at: { x: 1 } }
+  Object.defineProperty(item, 'toJSON', {
+    enumerable: false,
+    // A copy does not have it.
+    value() {
+      written += 1
+      return { id: 'a' }
+    },
+  })
+  serialize({ data: [item, item] })
+  expect(written).toBe(2)
 })
