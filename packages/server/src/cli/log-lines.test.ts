@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type LogDestination, LogLines } from './log-lines.ts'
 
-// A log whose pipe stays full tries again for ever: not with the timers of other tests.
+// A log retries while its pipe is full. With real timers, the retries would run during other tests.
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
