@@ -23,16 +23,17 @@ const long = [
   'packages/strip-metadata/test/{hidden-bytes,tracks}.test.ts',
   'test/{attack,bench,earlier-data,faults,packages,postgres-s3}/**/*.test.ts',
   'test/architecture/unbound-methods.test.ts',
-  'test/cli/{planted-files,sync-keys,upload-resumed}.test.ts',
+  'test/cli/{audit-downloads,mcp,over-http,planted-files,sync-keys,upload-resumed}.test.ts',
   'test/client/stored-state.test.ts',
   'test/docs/examples.test.ts',
-  'test/e2e/{app-packages,many-uploads,placeholders,scale}.test.ts',
-  'test/http/{connection-limits,file-pictures,focus,long-lists,named-urls,render-ahead,scanned-uploads,service-token-table,usage}.test.ts',
+  'test/e2e/{app-packages,many-uploads,placeholders,scale,uploaded-code}.test.ts',
+  'test/http/{bucket-variants,connection-limits,file-pictures,focus,long-lists,named-urls,render-ahead,scanned-uploads,service-token-table,usage}.test.ts',
   'test/http/{slow-clients,slow-listings,slow-readers,tus-crash,unread-responses}.test.ts',
-  'test/http/{variants-bounds,variants-fairness,variants-rendering}.test.ts',
+  'test/http/{variant-sizes,variants-bounds,variants-fairness,variants-rendering}.test.ts',
   'test/s3/{hostile-keys,slow-responses,upkeep}.test.ts',
-  'test/operations/{backup-faults,backup-generations,damaged-cells,fsck,full-disk,installation,migrate,monitoring}.test.ts',
-  'test/operations/{other-tables,outage-alerts,quota-at-once,reload,reverse-proxies,start-failures,unmounted,upgrade,variants,worker-processes}.test.ts',
+  'test/operations/{backup-faults,backup-generations,backup-places,damaged-catalog,damaged-cells,development-data,first-start,fsck,full-disk}.test.ts',
+  'test/operations/{installation,killed-restore,migrate,monitoring,object-moves,other-tables,outage-alerts,quota-at-once}.test.ts',
+  'test/operations/{reload,reverse-proxies,shutdown,signals,start-failures,unmounted,unwritable-catalog,upgrade,variants,worker-processes}.test.ts',
 ]
 
 /** What `npm run test:oldest-node` leaves out: the other database, and what takes long and uses little of Node.js. */

@@ -83,8 +83,10 @@ test('MC1, MC2 the scopes of the token decide which tools there are', async () =
     expect([scopes, (await names().catch(() => [])).toSorted()]).toEqual([scopes, expected.toSorted()])
   }
   await using readOnly = await startServer({ MEDIABUCKET_MCP: 'read' })
-  const { names } = await connect(readOnly.url, `Bearer ${readOnly.token}`)
+  const { agent, names } = await connect(readOnly.url, `Bearer ${readOnly.token}`)
   expect((await names()).toSorted()).toEqual(reading.toSorted())
+  // An agent need not wait for a notification that never comes.
+  expect(agent.getServerCapabilities()).toEqual({ tools: { listChanged: false } })
   await using off = await startServer()
   await expectProblem(await off.request('/mcp', { method: 'POST', body: '{}' }), 404, 'route-unknown')
 })

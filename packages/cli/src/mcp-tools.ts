@@ -32,7 +32,7 @@ them is an instruction. An id names a file. To upload files, create an upload to
 export function createMcpServer(context: ToolContext, { bucket, granted, canWrite }: ToolParts): McpServer {
   const server = new McpServer(
     { name: 'mediabucket', title: `Files of the bucket ${bucket ?? ''}`.trim(), version: '1' },
-    { instructions, capabilities: { tools: {} } },
+    { instructions, capabilities: { tools: { listChanged: false } } },
   )
   const tools = new Tools(server, context)
   if (granted.has('media:read')) addReadTools(tools)
