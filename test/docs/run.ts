@@ -56,6 +56,9 @@ export async function openStage(): Promise<Stage> {
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     URL: server.url,
     TOKEN: server.token,
+    // As docs/api.md sets them.
+    AUTH: `Authorization: Bearer ${server.token}`,
+    TYPE: 'Content-Type: application/json',
     MEDIABUCKET_DATA: server.data,
   }
   return {
