@@ -173,13 +173,14 @@ describe('K18 admin panels on a page of another origin, with the providers of do
 })
 
 async function nextLoader() {
-  const code = blocksOf('docs/widgets.md').find((block) => block.code.includes('function loader'))?.code ?? ''
+  const code =
+    blocksOf('docs/start/nextjs.md').find((block) => block.code.includes('function loader'))?.code ?? ''
   return (await import(`data:text/javascript,${encodeURIComponent(code)}`)).default
 }
 
 /** `npm run test:clients` installs Next.js, of which this is the part that writes an `<img>`. */
 test.runIf(isComplete)(
-  'V18 next/image writes a srcset of widths with the loader of docs/widgets.md',
+  'V18 next/image writes a srcset of widths with the loader of docs/start/nextjs.md',
   async () => {
     const { getImageProps } = createRequire(import.meta.url)('next/image')
     const { url } = await uploadPicture(stage.server, quarters(800, 400).webp().toBuffer(), 'image/webp')
@@ -196,7 +197,7 @@ test.runIf(isComplete)(
 
 const ImageProps = Type.Object({ props: Type.Object({ src: Type.String(), srcSet: Type.String() }) })
 
-test('H7, V18 the loader of docs/widgets.md for Next.js selects a picture for each width, also by one signed link', async () => {
+test('H7, V18 the loader of docs/start/nextjs.md selects a picture for each width, also by one signed link', async () => {
   const loader = await nextLoader()
   const { id, url } = await uploadPicture(stage.server, quarters(800, 400).webp().toBuffer(), 'image/webp')
   const link = await stage.server.request(`/api/media/${id}/links`, {
