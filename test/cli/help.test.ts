@@ -3,7 +3,6 @@ import { commands as listed } from '../../packages/server/src/cli/commands.ts'
 import { main } from '../../packages/server/src/cli/main.ts'
 import { version } from '../../packages/server/src/core/version.ts'
 import { settings } from '../../packages/server/src/service/settings.ts'
-import { read } from '../architecture/sources.ts'
 import { runCommand } from '../harness/server.ts'
 
 const commands = Object.keys(listed)
@@ -70,18 +69,6 @@ test('mediabucket help settings finds a setting without its prefix, in upper and
   await expect(run('help', 'settings', 'dance')).rejects.toMatchObject({
     stderr: 'mediabucket: there is no setting "dance". See: mediabucket help settings\n',
   })
-})
-
-test('docs/client.md has the same exit codes and client settings as the help', async () => {
-  const { stdout } = await run('help')
-  const rows = [...read('docs/client.md').matchAll(/^\| (\S+) \| (?:(?:`(.*)`)? ?\| )?(.*) \|$/gm)]
-  const documented = rows.filter(([, name = '']) => /^(\d+|MEDIABUCKET_\w+)$/.test(name))
-  expect(documented).toHaveLength(13)
-  for (const [, name, fallback, about] of documented) {
-    const lines = stdout.split('\n').map((line) => line.trim().split(/ {2,}/))
-    const text = /^\d/.test(name ?? '') ? about : `${about}.${fallback ? ` [${fallback}]` : ''}`
-    expect(lines).toContainEqual([name, text])
-  }
 })
 
 test.each(commands)('mediabucket %s --help prints its usage', async (command) => {

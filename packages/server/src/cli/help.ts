@@ -6,7 +6,7 @@ import { settingsFile } from '../service/environment.ts'
 import { settings } from '../service/settings.ts'
 import { commandGroups, commands } from './commands.ts'
 
-/** The exit codes in the help; docs/client.md has the same table. */
+/** The exit codes in the help. */
 export const exitCodeRows: readonly (readonly [string, string])[] = [
   ['0', 'done'],
   ['1', 'failed'],
