@@ -212,11 +212,17 @@ test('M2 a file that others deleted is reported as deleted', async () => {
   await using guest = await visit(browser, own)
   await guest.signIn(own.token)
   await guest.files.getByText('file-3.txt').waitFor()
+  // The page still lists it until the request that would notice the change is sent.
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>()
+  await guest.page.route('**/api/media?page=*', async (request) => {
+    await opened
+    await request.continue()
+  })
   await own.request(`/api/media/${known[3]}`, { method: 'DELETE' })
-  // The page still lists it.
   await guest.files.getByRole('link', { name: 'file-3.txt' }).click()
   await gone(guest).waitFor()
   await expect.poll(() => hashOf(guest)).toBe(`#order=oldest&item=${known[3]}`)
+  open()
   await guest.button(strings.back).click()
   await guest.files.getByText('file-3.txt').waitFor({ state: 'detached' })
   await guest.files.getByText('file-11.txt').waitFor()
