@@ -141,7 +141,6 @@ export async function runOperatorPages(
       // As an operator does it, from a directory that the user of the service cannot enter.
       'mkdir -m 700 /mnt/private; cd /mnt/private',
       ...backup,
-      ...jobsOf('docs/operations.md'),
       ...linesOf('docs/operations/backups.md').flat(),
       ...jobsOf('docs/operations/backups.md'),
       ...linesOf('docs/operations.md')
