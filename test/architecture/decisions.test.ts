@@ -15,5 +15,7 @@ test.each(records)('the decision %s has its number and the sections of a record'
     new RegExp(`^# ${records.indexOf(name) + 1}\\. .+\n\nAccepted on \\d{4}-\\d\\d-\\d\\d\\.\n`),
   )
   expect(name).toMatch(new RegExp(`^${String(records.indexOf(name) + 1).padStart(4, '0')}-[\\w-]+\\.md$`))
-  expect(text.match(/^## .*$/gm)).toEqual(['## Context', '## Decision', '## Alternatives', '## Consequences'])
+  expect(text.match(/^## .*$/gm)?.join(' ')).toMatch(
+    /^## Context ## Decision( ## Alternatives)?( ## Consequences)?$/,
+  )
 })

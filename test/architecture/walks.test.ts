@@ -26,8 +26,9 @@ test('the page that follows requests lists the files whose code runs for them (n
 
 test('each step of the page that follows requests names a file of its list, and a function of the file', () => {
   const sections = page.split(/^## /m).slice(1)
-  const wrong = sections.flatMap((section) => {
-    const [files = []] = [...listedWalks(section).values()]
+  const lists = [...listed.values()]
+  const wrong = sections.flatMap((section, index) => {
+    const files = lists[index] ?? []
     return [...section.matchAll(/^\d+\. `([^`]+)`, `([^`]+)`: /gm)].flatMap(
       ([step, file = '', name = '']) => {
         // A function, or a method of a class at the top level.

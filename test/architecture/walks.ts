@@ -190,28 +190,36 @@ export const requestsPage = 'docs/architecture/follow-a-request.md'
 
 const list = /^<!-- files: ([^\n]+) -->\n```text\n([^`]*)```\n/gm
 
-/** The requests that the page follows, and the list of the files of each. */
-export const listedWalks = (page: string): ReadonlyMap<WalkTitle, Files> =>
-  new Map(
-    [...page.matchAll(list)].map(([, title, lines = '']) => [
-      titleOf(title),
-      lines.split('\n').filter(Boolean),
-    ]),
+/** The list of the files that all requests need, which the lists of the requests leave out. */
+const everyRequest = 'every request'
+
+/** The requests that the page follows, and the files of each. */
+export function listedWalks(page: string): ReadonlyMap<WalkTitle, Files> {
+  const lists = new Map(
+    [...page.matchAll(list)].map(([, title = '', lines = '']) => [title, lines.split('\n').filter(Boolean)]),
   )
+  const common = lists.get(everyRequest) ?? []
+  lists.delete(everyRequest)
+  return new Map([...lists].map(([title, files]) => [titleOf(title), [...common, ...files]]))
+}
 
 /** The page with the lists of these requests. */
-export const withLists = (page: string, walks: ReadonlyMap<WalkTitle, Walk>): string =>
-  page.replace(list, (whole, title: string) => {
-    const walk = walks.get(titleOf(title))
-    if (walk === undefined) return whole
-    const lines = walk.files.map((file) => `${withoutRoot(file)}\n`)
+export function withLists(page: string, walks: ReadonlyMap<WalkTitle, Walk>): string {
+  const [first = [], ...others] = [...walks.values()].map(({ files }) => files)
+  const common = first.filter((file) => others.every((files) => files.includes(file)))
+  return page.replace(list, (whole, title: string) => {
+    const own = (walk: Walk | undefined) => walk?.files.filter((file) => !common.includes(file))
+    const files = title === everyRequest ? common : own(walks.get(titleOf(title)))
+    if (files === undefined) return whole
+    const lines = files.map((file) => `${withoutRoot(file)}\n`)
     return `<!-- files: ${title} -->\n\`\`\`text\n${lines.join('')}\`\`\`\n`
   })
+}
 
 /** The name of a file in the documents. */
 export const withoutRoot = (file: string): string => relative(sources, file)
 
-function titleOf(text: string | undefined): WalkTitle {
+function titleOf(text: string): WalkTitle {
   const title = walkTitles.find((known) => known === text)
   if (title === undefined) throw new Error(`${requestsPage} has a list of an unknown request: ${text}`)
   return title
