@@ -55,11 +55,32 @@ const pictureOf = async (width: number, height: number): Promise<Buffer<ArrayBuf
 const storePicture = async (client: Client, filename: string, [width, height] = [2000, 1000]) =>
   client.upload(new Blob([await pictureOf(width, height)], { type: 'image/jpeg' }), { filename })
 
-/** The first and the second example of each package: an app, and a picture that is rendered on a server. */
-const packages = ['react', 'vue'].map((name) => ({
-  name,
-  blocks: blocksOf(`packages/${name}/README.md`).filter(({ language }) => ['jsx', 'js'].includes(language)),
-}))
+/** A picture that Vue renders on a server, as the second example of the package for React does. */
+const renderedByVue: Block = {
+  line: 0,
+  language: 'js',
+  reason: null,
+  code: `
+import { createClient } from '@mediabucket/client'
+import { Picture } from '@mediabucket/vue'
+import { createSSRApp, h } from 'vue'
+import { renderToString } from 'vue/server-renderer'
+
+const client = createClient({ url, token })
+const { data } = await client.itemPage({ order: 'newest', kind: 'image', batchSize: 1 })
+const link = await client.createLink(data[0].id, { variant: '*' })
+const picture = { src: link.url, widths: [400, 1600], sizes: '50vw', alt: 'The harbour' }
+document.querySelector('#app').innerHTML = await renderToString(createSSRApp({ render: () => h(Picture, picture) }))`,
+}
+
+const examplesOf = (name: string) =>
+  blocksOf(`packages/${name}/README.md`).filter(({ language }) => ['jsx', 'js'].includes(language))
+
+/** For each package an app, and a picture that is rendered on a server. */
+const packages = [
+  { name: 'react', blocks: examplesOf('react') },
+  { name: 'vue', blocks: [...examplesOf('vue'), renderedByVue] },
+]
 
 const scripts = new Map<string, Promise<string>>()
 function scriptOf(name: string, block: Block | undefined): Promise<string> {
