@@ -72,6 +72,37 @@ describe('viewing', () => {
     await expect.poll(() => page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
   })
 
+  test('by keyboard while the code of the slides is loading: arrow keys step, and Alt leaves them to the browser', async () => {
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    const { page } = guest
+    const { promise: allowed, resolve: allow } = Promise.withResolvers<void>()
+    await page.route('**/assets/photo-swipe-*.js', async (request) => {
+      await allowed
+      await request.continue()
+    })
+    await guest.files.getByRole('link', { name: 'harbour.jpg' }).click()
+    await dialogOf(guest, 'harbour.jpg').waitFor()
+    await page.keyboard.press('ArrowRight')
+    await dialogOf(guest, 'upright.png').waitFor()
+    await page.keyboard.press('ArrowRight')
+    await dialogOf(guest, 'clip.webm').waitFor()
+    await page.evaluate(
+      'document.addEventListener("keydown", ({ defaultPrevented }) => { document.body.dataset.prevented = defaultPrevented })',
+    )
+    await page.keyboard.press('Alt+ArrowLeft')
+    expect(await page.evaluate('document.body.dataset.prevented')).toBe('false')
+    await dialogOf(guest, 'clip.webm').waitFor()
+    await page.keyboard.press('ArrowLeft')
+    await dialogOf(guest, 'upright.png').waitFor()
+    expect(await page.evaluate('document.body.dataset.prevented')).toBe('true')
+    allow()
+    const large = dialogOf(guest, 'upright.png').getByRole('img', { name: 'upright.png' })
+    await until('the picture', () => isDrawn(large, 300))
+    await page.keyboard.press('ArrowRight')
+    await dialogOf(guest, 'clip.webm').waitFor()
+  })
+
   test('the details show all properties; a link is copied by the Clipboard API', async () => {
     await using guest = await opened('harbour.jpg', {
       options: { permissions: ['clipboard-read', 'clipboard-write'] },

@@ -8,12 +8,10 @@ interface CarouselProps {
   /** The items to swipe through, `id` among them. */
   readonly ids: readonly string[]
   readonly onClose: () => void
-  /** Called for a step beyond the last (`forward`) or before the first item. */
-  readonly onPastEnd: (forward: boolean) => void
 }
 
 /** Shows one item and swipes to the others. Loads PhotoSwipe with the first item. */
-export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
+export function Carousel({ id, ids, onClose }: CarouselProps) {
   const { mediaCache, placeholders, router, loadPhotoSwipe, files, sharing, usage } = useGallery()
   const container = useRef<HTMLDivElement>(null)
   const view = useRef<SlideView | null>(null)
@@ -21,8 +19,6 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
   const [damaged, setDamaged] = useState<ReadonlySet<string>>(new Set())
   const currentId = useRef(id)
   currentId.current = id
-  const currentOnPastEnd = useRef(onPastEnd)
-  currentOnPastEnd.current = onPastEnd
 
   // Closed before the next effect: a view of other items would move to a file of its own, and show that in the address.
   useLayoutEffect(() => {
@@ -46,7 +42,6 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
           const item = ids[index]
           if (item && item !== currentId.current) router.show(item)
         },
-        onPastEnd: (forward) => currentOnPastEnd.current(forward),
         onPartlyShown: (shown) => setDamaged((others) => new Set([...others, shown])),
         onClose,
       })

@@ -7,6 +7,7 @@ import type { FileAccess } from '../service/file-access.ts'
 import { standsStill, wantsStillness } from '../service/motion.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
+import { arrowOf } from './arrow-keys.ts'
 import { isPartlyShown, pictureSlide } from './picture-slide.ts'
 import { FileSlide, fillPlaceholder, PictureErrorCard } from './slides.tsx'
 import { StillSlide } from './still-slide.tsx'
@@ -21,7 +22,6 @@ interface SlideViewOptions {
   /** Those of the bucket, such as `card=640x360:cover`. */
   readonly sizes: readonly string[]
   readonly onMove: (index: number) => void
-  readonly onPastEnd: (forward: boolean) => void
   /** Called with the id of a damaged picture of which the browser draws only a part. */
   readonly onPartlyShown: (id: string) => void
   /** Called when a person swipes the picture away or taps beside it. */
@@ -181,7 +181,10 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   pswp.on('close', () => {
     if (!closing) onClose()
   })
-  pswp.on('keydown', (event) => onKey(event, options))
+  // Its other keys are disabled: steps are those of the viewer, single letters (WCAG 2.1.4), and Tab, which belongs to the browser.
+  pswp.on('keydown', (event) => {
+    if (arrowOf(event.originalEvent) !== 'move') event.preventDefault()
+  })
 
   const resizeObserver = new ResizeObserver(() => {
     pswp.updateSize(true)
@@ -235,29 +238,4 @@ function setActive(element: HTMLElement | undefined, active: boolean): void {
   if (!element) return
   element.inert = !active
   if (!active) for (const player of element.querySelectorAll<HTMLMediaElement>('audio, video')) player.pause()
-}
-
-/** Steps by arrow keys. PhotoSwipe listens on the document, so keys outside the dialog are ignored here. */
-function onKey(
-  event: { readonly originalEvent: KeyboardEvent; preventDefault(): void },
-  { container, onPastEnd }: SlideViewOptions,
-): void {
-  const { originalEvent } = event
-  const { key, target } = originalEvent
-  const dialog = container.closest('dialog')
-  // When a focused text leaves the view, the focus moves to the body.
-  const isTopmost = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog
-  const isInside =
-    target instanceof Element &&
-    (target.closest('dialog') === dialog || (isTopmost && target === document.body))
-  const sideways = key === 'ArrowLeft' || key === 'ArrowRight'
-  const fields = 'audio, video, input, select, textarea'
-  const keyUsers = sideways ? fields : `${fields}, .text-scroll`
-  const isUsed = target instanceof Element && target.closest(keyUsers) !== null
-  // PhotoSwipe's own keys are disabled: single letters (WCAG 2.1.4), and Tab, which belongs to the browser.
-  if (isInside && !isUsed && key.startsWith('Arrow') && !sideways) return
-  event.preventDefault()
-  if (!isInside || isUsed || !sideways) return
-  originalEvent.preventDefault()
-  onPastEnd(key === 'ArrowRight')
 }

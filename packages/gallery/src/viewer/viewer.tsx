@@ -10,6 +10,7 @@ import { isPrivate } from '../service/urls.ts'
 import { NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
+import { arrowOf } from './arrow-keys.ts'
 import { Carousel } from './carousel.tsx'
 import { itemsAround, knownList, reach } from './known-list.ts'
 
@@ -37,6 +38,7 @@ function focusTile(id: string): void {
 /** One item in full size, with steps to the other items. */
 function ViewerDialog({ id }: { id: string }) {
   const { ids, isLoaded, position, previous, next } = useNavigation(id)
+  useStepKeys(previous, next)
   const { mediaCache, router, deletion, connection } = useGallery()
   const [detailsOpen, setDetailsOpen] = useState(false)
   const status = useItemStatus(id, isLoaded)
@@ -83,12 +85,7 @@ function ViewerDialog({ id }: { id: string }) {
             {strings.viewer.loading}
           </p>
         ) : (
-          <Carousel
-            id={id}
-            ids={ids}
-            onClose={close}
-            onPastEnd={(forward) => (forward ? next : previous)?.()}
-          />
+          <Carousel id={id} ids={ids} onClose={close} />
         )}
         {previous && (
           <IconButton
@@ -161,6 +158,22 @@ function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsProps) {
       )}
     </div>
   )
+}
+
+/** Steps by arrow keys, also while the code of the slides, or a file, is loading. */
+function useStepKeys(previous: (() => void) | null, next: (() => void) | null): void {
+  const steps = useRef({ previous, next })
+  steps.current = { previous, next }
+  useLayoutEffect(() => {
+    function onKey(event: KeyboardEvent): void {
+      if (arrowOf(event) !== 'step') return
+      event.preventDefault()
+      const { previous, next } = steps.current
+      ;(event.key === 'ArrowRight' ? next : previous)?.()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [])
 }
 
 interface Navigation {
