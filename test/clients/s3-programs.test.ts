@@ -66,7 +66,8 @@ describe.each(isComplete ? doors : doors.slice(0, 1))('programs of S3 on %s', (_
   })
   afterAll(() => door[Symbol.asyncDispose]())
 
-  test.each(chosen)('%s', async (_, { file, needs }) => {
+  // On a busy machine: the scenario of aws starts Python for each of its commands.
+  test.each(chosen)('%s', { timeout: 600_000 }, async (_, { file, needs }) => {
     needTools(...needs)
     await using directory = await temporaryDirectory()
     await writeFiles(directory.path)
