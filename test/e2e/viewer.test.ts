@@ -88,7 +88,7 @@ describe('viewing', () => {
     await page.keyboard.press('ArrowRight')
     await dialogOf(guest, 'clip.webm').waitFor()
     await page.evaluate(
-      'document.addEventListener("keydown", ({ defaultPrevented }) => { document.body.dataset.prevented = defaultPrevented })',
+      'window.addEventListener("keydown", ({ defaultPrevented }) => { document.body.dataset.prevented = defaultPrevented })',
     )
     await page.keyboard.press('Alt+ArrowLeft')
     expect(await page.evaluate('document.body.dataset.prevented')).toBe('false')

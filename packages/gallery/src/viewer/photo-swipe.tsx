@@ -7,7 +7,6 @@ import type { FileAccess } from '../service/file-access.ts'
 import { standsStill, wantsStillness } from '../service/motion.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
-import { arrowOf } from './arrow-keys.ts'
 import { isPartlyShown, pictureSlide } from './picture-slide.ts'
 import { FileSlide, fillPlaceholder, PictureErrorCard } from './slides.tsx'
 import { StillSlide } from './still-slide.tsx'
@@ -181,9 +180,8 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   pswp.on('close', () => {
     if (!closing) onClose()
   })
-  // Its other keys are disabled: steps are those of the viewer, single letters (WCAG 2.1.4), and Tab, which belongs to the browser.
   pswp.on('keydown', (event) => {
-    if (arrowOf(event.originalEvent) !== 'move') event.preventDefault()
+    if (!isMovement(event.originalEvent, container)) event.preventDefault()
   })
 
   const resizeObserver = new ResizeObserver(() => {
@@ -238,4 +236,14 @@ function setActive(element: HTMLElement | undefined, active: boolean): void {
   if (!element) return
   element.inert = !active
   if (!active) for (const player of element.querySelectorAll<HTMLMediaElement>('audio, video')) player.pause()
+}
+
+/**
+ * Whether a key moves a picture that is larger than the view. PhotoSwipe listens on the document. Its other keys are disabled: arrows to the side, which are steps of the viewer,
+ * single letters (WCAG 2.1.4), and Tab, which belongs to the browser.
+ */
+function isMovement({ key, target }: KeyboardEvent, container: HTMLElement): boolean {
+  if (!(target instanceof Element) || (key !== 'ArrowUp' && key !== 'ArrowDown')) return false
+  const isInside = target === document.body || target.closest('dialog') === container.closest('dialog')
+  return isInside && !target.closest('audio, video, input, select, textarea, .text-scroll')
 }

@@ -10,7 +10,6 @@ import { isPrivate } from '../service/urls.ts'
 import { NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
-import { arrowOf } from './arrow-keys.ts'
 import { Carousel } from './carousel.tsx'
 import { itemsAround, knownList, reach } from './known-list.ts'
 
@@ -162,18 +161,26 @@ function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsProps) {
 
 /** Steps by arrow keys, also while the code of the slides, or a file, is loading. */
 function useStepKeys(previous: (() => void) | null, next: (() => void) | null): void {
-  const steps = useRef({ previous, next })
-  steps.current = { previous, next }
   useLayoutEffect(() => {
     function onKey(event: KeyboardEvent): void {
-      if (arrowOf(event) !== 'step') return
+      if (!isStep(event)) return
       event.preventDefault()
-      const { previous, next } = steps.current
       ;(event.key === 'ArrowRight' ? next : previous)?.()
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
-  }, [])
+  })
+}
+
+/** Whether a key is an arrow to the side, of the viewer and not of the browser, of a field or of a dialog in front. */
+function isStep({ key, altKey, metaKey }: KeyboardEvent): boolean {
+  // With Alt or Cmd, browsers go back and forward.
+  if (altKey || metaKey || (key !== 'ArrowLeft' && key !== 'ArrowRight')) return false
+  const focused = document.activeElement
+  if (focused?.closest('audio, video, input, select, textarea')) return false
+  // When a focused text leaves the view, the focus moves to the body.
+  const place = focused === document.body ? [...document.querySelectorAll('dialog[open]')].at(-1) : focused
+  return place?.closest('.viewer') != null
 }
 
 interface Navigation {
