@@ -53,6 +53,8 @@ describe.each([
     await guest.signIn(server.token)
     const { page } = guest
     const tile = (name: string) => page.locator('.tile', { hasText: name })
+    // It is rendered at low priority, which takes long beside other tests.
+    await tile('harbour.jpg').locator('img').waitFor({ timeout: 150_000 })
     await until('the thumbnail', async () => isDrawn(tile('harbour.jpg').locator('img')))
     await until('the excerpt', async () =>
       (await tile('notes.txt').locator('.tile-excerpt').textContent())?.startsWith('Notes of the harbour.'),
