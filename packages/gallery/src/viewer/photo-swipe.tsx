@@ -239,8 +239,8 @@ function setActive(element: HTMLElement | undefined, active: boolean): void {
 }
 
 /**
- * Whether a key moves a picture that is larger than the view. PhotoSwipe listens on the document. Its other keys are disabled: arrows to the side, which are steps of the viewer,
- * single letters (WCAG 2.1.4), and Tab, which belongs to the browser.
+ * Whether a key moves a picture that is larger than the view. PhotoSwipe listens on the document. All its other keys are disabled: arrows to the side
+ * are steps of the viewer, single letters violate WCAG 2.1.4, and Tab belongs to the browser.
  */
 function isMovement({ key, target }: KeyboardEvent, container: HTMLElement): boolean {
   if (!(target instanceof Element) || (key !== 'ArrowUp' && key !== 'ArrowDown')) return false
