@@ -6,8 +6,8 @@ import { settingsFile } from '../service/environment.ts'
 import { settings } from '../service/settings.ts'
 import { commandGroups, commands } from './commands.ts'
 
-/** The exit codes. */
-const exitCodeRows: readonly (readonly [string, string])[] = [
+/** The exit codes in the help and the man page. */
+export const exitCodeRows: readonly (readonly [string, string])[] = [
   ['0', 'done'],
   ['1', 'failed'],
   ['2', 'an argument or setting is invalid'],
