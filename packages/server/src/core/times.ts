@@ -79,20 +79,26 @@ export function parseDay(text: string): number | null {
   return time === null || time < 0 ? null : dayOf(time)
 }
 
-const twoDigits = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, '0'))
+const texts = (count: number, text: (number: number) => string) =>
+  Array.from({ length: count }, (_, number) => text(number))
+const digits = (number: number, count: number) => `${number}`.padStart(count, '0')
+const minuteTexts = texts(
+  1_440,
+  (minute) => `${digits(Math.floor(minute / 60), 2)}:${digits(minute % 60, 2)}:`,
+)
+const secondTexts = texts(60, (second) => `${digits(second, 2)}.`)
+const millisecondTexts = texts(1_000, (millisecond) => `${digits(millisecond, 3)}Z`)
 /** The day of the last formatted time, in days since 1970, and its text. The items of a list are mostly of few days. */
 let [lastDay, lastDate] = [Number.NaN, '']
 
 /** A time in whole milliseconds since 1970 as RFC 3339, in UTC; as Date.toISOString, which formats the day again for each item of a list. */
 export function formatTimestamp(time: number): string {
-  const today = Math.floor(time / millisecondsOfDay)
-  if (today !== lastDay) {
-    lastDate = new Date(today * millisecondsOfDay).toISOString().slice(0, -'00:00:00.000Z'.length)
-    lastDay = today
+  const day = dayOf(time)
+  if (day !== lastDay) {
+    lastDate = new Date(startOfDay(day)).toISOString().slice(0, -'00:00:00.000Z'.length)
+    lastDay = day
   }
-  const seconds = Math.floor((time - today * millisecondsOfDay) / 1000)
-  const minutes = Math.floor(seconds / 60)
-  const milliseconds = time - today * millisecondsOfDay - seconds * 1000
-  const zeros = milliseconds < 10 ? '00' : milliseconds < 100 ? '0' : ''
-  return `${lastDate}${twoDigits[Math.floor(minutes / 60)]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}.${zeros}${milliseconds}Z`
+  const ofDay = time - startOfDay(day)
+  const seconds = Math.floor(ofDay / 1_000)
+  return `${lastDate}${minuteTexts[Math.floor(seconds / 60)]}${secondTexts[seconds % 60]}${millisecondTexts[ofDay % 1_000]}`
 }
