@@ -136,6 +136,7 @@ test.each([
   ['the type JWT', {}, { typ: 'JWT' }],
   ['the whole media type', {}, { typ: 'application/at+jwt' }],
   ['no type', {}, { typ: undefined }],
+  ['the last second of the year 9999 as its expiry', { exp: 253_402_300_799 }, {}],
 ])('J2 a JWT with %s is accepted', async (_what, claims, header) => {
   expect((await send(server, await issuer.sign(claims, header))).status).toBe(200)
 })

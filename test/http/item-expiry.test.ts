@@ -78,6 +78,8 @@ test('E1 an upload states when its items expire, by every kind of upload', async
     expires_at: at,
   })
   expect(await readItem(await upload('lasting'))).toMatchObject({ expires_at: null })
+  const last = '9999-12-31T23:59:59.000Z'
+  expect(await readItem(await upload('until the end', last))).toMatchObject({ expires_at: last })
 })
 
 test.each(['', 'soon', '2020-01-01T00:00:00Z', '2030-02-30T00:00:00Z', '1900000000'])(

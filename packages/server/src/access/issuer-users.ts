@@ -6,6 +6,7 @@ import { bucketNameFor } from '../core/bucket-settings.ts'
 import { Fault } from '../core/faults.ts'
 import { type Claims, type IssuerSettings, readClaim, scopesOfClaim } from '../core/issuer.ts'
 import { resolvesWithin } from '../core/tasks.ts'
+import { lastTime } from '../core/times.ts'
 import { newUserId } from '../core/token-ids.ts'
 import { type Scope, service } from '../core/token-rules.ts'
 import type { VerifiedGrant } from '../http/authorizer.ts'
@@ -292,7 +293,7 @@ async function verifyClaims(
   // A token that is bound to a key (RFC 7800) must not be accepted without a proof of the key.
   if (payload['cnf'] !== undefined) throw new RefusedClaim('cnf')
   if (typeof sub !== 'string' || !isSubject(sub)) throw new RefusedClaim('sub')
-  if (exp === undefined || exp > maxTime) throw new RefusedClaim('exp')
+  if (exp === undefined || exp * 1000 > lastTime) throw new RefusedClaim('exp')
   return { claims: payload, subject: sub, expiresAt: exp * 1000 }
 }
 
@@ -327,9 +328,6 @@ function grantedScopes({ scopesClaim, defaultScopes }: IssuerSettings, claims: C
   granted.delete('webhooks:manage')
   return granted
 }
-
-/** Seconds since 1970: the last time that RFC 3339 can express. */
-const maxTime = Date.UTC(9999, 11, 31) / 1000
 
 const isSubject = (subject: string): boolean =>
   subject.length > 0 && subject.length <= 255 && subject.isWellFormed() && !/\p{Cc}/u.test(subject)

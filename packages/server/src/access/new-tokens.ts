@@ -1,7 +1,7 @@
 import type { ParameterFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { isNote, maxNote, noteRule, readLimits } from '../core/quotas.ts'
-import { parseTimestamp } from '../core/times.ts'
+import { parseExpiry } from '../core/times.ts'
 import {
   isScope,
   isTokenName,
@@ -89,14 +89,10 @@ const isScopeName = (value: unknown): value is Scope => typeof value === 'string
 
 const isName = (value: unknown): value is string => typeof value === 'string' && isTokenName(value)
 
-/** The last time that RFC 3339 can express in UTC. Milliseconds since 1970. */
-const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
-
 /** Milliseconds since 1970; null for no expiry, undefined if the value is neither a future time nor null. */
 export function readExpiry(value: unknown, now: number): number | null | undefined {
   if (value === null) return null
-  const time = typeof value === 'string' ? parseTimestamp(value) : null
-  return time !== null && time > now && time <= lastTime ? time : undefined
+  return typeof value === 'string' ? parseExpiry(value, now) : undefined
 }
 
 export const expiryFault: ParameterFault = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseDuration, parseRequestRate, parseTimestamp } from './times.ts'
+import { parseDuration, parseExpiry, parseRequestRate, parseTimestamp } from './times.ts'
 
 test.each([
   ['1970-01-01T00:00:00Z', 0],
@@ -49,6 +49,16 @@ test('K8 every time that the service sends is parsed as itself', () => {
       expect(parseTimestamp(time.toISOString())).toBe(time.getTime())
     }),
   )
+})
+
+test.each([
+  ['9999-12-31T23:59:59Z', Date.UTC(9999, 11, 31, 23, 59, 59)],
+  ['9999-12-31T23:59:59.999Z', Date.UTC(9999, 11, 31, 23, 59, 59, 999)],
+  ['9999-12-31T23:59:59-00:01', undefined],
+  ['2026-05-01T00:00:00Z', undefined],
+  ['2026-05-01T00:00:00.001Z', Date.UTC(2026, 4, 1) + 1],
+])('E1 an expiry of %s is %j at the beginning of May 2026', (text, expected) => {
+  expect(parseExpiry(text, Date.UTC(2026, 4, 1))).toBe(expected)
 })
 
 test.each([

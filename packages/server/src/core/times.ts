@@ -52,11 +52,11 @@ export function parseRequestRate(text: string): RequestRate | null | undefined {
 /** A time after `earliest`; undefined for any other text. Milliseconds since 1970. */
 export function parseExpiry(text: string, earliest: number): number | undefined {
   const time = parseTimestamp(text)
-  return time !== null && time > earliest && time <= latest ? time : undefined
+  return time !== null && time > earliest && time <= lastTime ? time : undefined
 }
 
-/** The last time that RFC 3339 can express. */
-const latest = Date.UTC(9999, 11, 31)
+/** The last time that RFC 3339 can express in UTC. Milliseconds since 1970. */
+export const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** The most days after which items expire or leave the trash: a century. */
 export const maxDays = 36_500

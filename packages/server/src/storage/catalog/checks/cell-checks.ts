@@ -1,6 +1,7 @@
 import { isItemId, isUploadId } from '../../../core/ids.ts'
 import { isObject, parseJson } from '../../../core/json.ts'
-import { itemTable, maxTime, newItemMembers, type StoredType } from '../items/item-columns.ts'
+import { lastTime } from '../../../core/times.ts'
+import { itemTable, newItemMembers, type StoredType } from '../items/item-columns.ts'
 import type { EngineName } from '../statements.ts'
 
 // What the cells of several tables contain.
@@ -55,7 +56,7 @@ export const shape = (pattern: RegExp): ColumnCheck => text((value) => pattern.t
 export const shortText = (most: number): ColumnCheck => text((value) => value.length <= most)
 
 /** Times from 1970 to the end of the year 9999. */
-export const time = integer(0, maxTime)
+export const time = integer(0, lastTime)
 /** Of an expiry, which an operator may set as late as they like, and of a deadline. */
 export const laterTime = integer()
 export const flag = integer(0, 1)

@@ -1,13 +1,13 @@
 import { publicNamesOf, sizeEntriesOf } from '../../../core/bucket-settings.ts'
 import { isObject, parseJson } from '../../../core/json.ts'
 import { isNote, isTypes, readLimits } from '../../../core/quotas.ts'
-import { dayOf, maxDays } from '../../../core/times.ts'
+import { dayOf, lastTime, maxDays } from '../../../core/times.ts'
 import { isServiceScope } from '../../../core/token-rules.ts'
 import { isCrop } from '../../../core/variants.ts'
 import { isWebhookId, maxBatch, parseWebhookUrl, webhookStates } from '../../../core/webhook-rules.ts'
 import { actorKinds, auditActions } from '../audit/audit-events.ts'
 import { isItemChangeKind } from '../items/item-changes.ts'
-import { type ItemColumn, itemTable, maxTime } from '../items/item-columns.ts'
+import { type ItemColumn, itemTable } from '../items/item-columns.ts'
 import {
   bucket,
   bytes,
@@ -36,7 +36,7 @@ import { objectChecks } from './object-checks.ts'
 // What the columns of the catalog contain, as far as the service depends on it. A test compares the tables and columns with the schemas.
 
 const bucketName = shape(/^(?:[a-z0-9-]{1,63}|\d+\/(?:trash|deleted))$/)
-const usageDay = integer(0, dayOf(maxTime))
+const usageDay = integer(0, dayOf(lastTime))
 const secret = shape(/^whsec_[\w+/]{43}=$/)
 
 function itemCheck({ type, accepts, range = [0, Number.MAX_SAFE_INTEGER] }: ItemColumn): ColumnCheck {

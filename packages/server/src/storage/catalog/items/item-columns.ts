@@ -2,6 +2,7 @@ import { maxStoredFocus } from '../../../core/focus.ts'
 import { type ItemId, isItemId } from '../../../core/ids.ts'
 import { type Labels, parseLabelText } from '../../../core/item-labels.ts'
 import { isPath } from '../../../core/names.ts'
+import { lastTime } from '../../../core/times.ts'
 
 // The members of an item and the columns of the table `items`, each once: schemas, statements, readers, checks and transfers are derived from here.
 
@@ -114,9 +115,8 @@ const [anyNumber, most] = [-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
 const mostInt4 = 2 ** 31 - 1
 /** Ranks are built for so many numbers, so that a wrong one does not use up the memory. */
 const mostItems = 2 ** 40
-/** The clock of a camera begins in the year 0, and all times end with the last millisecond of the year 9999. */
+/** The clock of a camera begins in the year 0. */
 const year0 = -62_167_219_200_000
-export const maxTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const isType = /^[\w!#$%&'*+.^`|~-]{1,127}\/[\w!#$%&'*+.^`|~-]{1,127}(?:;[ \x21-\x7e]*)?$/
 const isName = (name: string) => name !== '' && Buffer.byteLength(name) <= 1_024 && !/\p{Cc}|\//u.test(name)
 const isExtension = /^[a-z0-9]{1,32}$/
@@ -134,7 +134,7 @@ const table = {
   sha256: { column: 'sha256', type: 'bytes', constraint, range: [32, 32] },
   width: { column: 'width', type: 'int4', range: [1, mostInt4] },
   height: { column: 'height', type: 'int4', range: [1, mostInt4] },
-  createdAt: { column: 'created_at', type: 'int8', constraint, range: [0, maxTime] },
+  createdAt: { column: 'created_at', type: 'int8', constraint, range: [0, lastTime] },
   contentId: { column: 'content_id', type: 'int8', of: 'row', range: [1, most] },
   thumbhash: { column: 'thumbhash', type: 'bytes', of: 'later', range: [1, 100] },
   duration: { column: 'duration', type: 'int8', of: 'later' },
@@ -146,12 +146,12 @@ const table = {
   renamed: { column: 'renamed', type: 'flag', of: 'row' },
   /** Of an item in the trash: its number before the deletion, when it was deleted, and when it leaves the trash, which is not after `expiresAt`. */
   homeSeq: { column: 'home_seq', type: 'int8', of: 'row', range: [0, mostItems] },
-  deletedAt: { column: 'deleted_at', type: 'int8', of: 'row', range: [0, maxTime] },
-  leavesTrashAt: { column: 'expires_at', type: 'int8', of: 'row', range: [0, maxTime] },
-  expiresAt: { column: 'item_expires_at', type: 'int8', isOptional: true, range: [0, maxTime] },
+  deletedAt: { column: 'deleted_at', type: 'int8', of: 'row', range: [0, lastTime] },
+  leavesTrashAt: { column: 'expires_at', type: 'int8', of: 'row', range: [0, lastTime] },
+  expiresAt: { column: 'item_expires_at', type: 'int8', isOptional: true, range: [0, lastTime] },
   labels: { column: 'labels', type: 'labels', isOptional: true, isEdited: true, accepts: isLabels },
   path: { column: 'path', type: 'bytewise', isOptional: true, accepts: isPath },
-  takenAt: { column: 'taken_at', type: 'int8', isOptional: true, range: [year0, maxTime] },
+  takenAt: { column: 'taken_at', type: 'int8', isOptional: true, range: [year0, lastTime] },
   takenOffset: { column: 'taken_offset', type: 'int4', isOptional: true, range: [-1_440, 1_440] },
   takenRead: { column: 'taken_read', type: 'flag', isOptional: true },
   /** The key of the filename in the order of names (core/names.ts). */
