@@ -474,5 +474,6 @@ async function setPublic(
   isPublic: boolean,
 ): Promise<void> {
   if (!canBeKey(key)) throw refusal('key-unknown')
+  if (isPublic) requireNewKey(key)
   settle(deleteLater, await catalog.editKey(bucketId, key, { isPublic }, {}, actor))
 }

@@ -64,6 +64,8 @@ describe.each(engines)('objects on %s', (_, openEngines) => {
       ],
       [() => put(opened, 'b', bytes, { conditions: { ifMatch: '*' } }), { code: 'key-unknown' }],
       [() => put(opened, '_items/a', bytes), { code: 'key-reserved' }],
+      [() => objects.setPublic(caller, '_items/a', true), { code: 'key-reserved' }],
+      [() => objects.setPublic(caller, '_items/a', false), { code: 'key-unknown' }],
       [
         () => put({ ...opened, caller: { ...caller, scopes: new Set(['media:write']) } }, 'a', bytes),
         { code: 'scope-missing' },
