@@ -85,6 +85,14 @@ describe('R1 creation', () => {
     expect(item).toMatchObject({ filename: 'Übersicht.csv', content_type: 'text/csv' })
     expect(item.url).toMatch(/\.csv$/)
   })
+
+  test('R11, U8 stores a name, a path and a type without U+0000', async () => {
+    const metadata = metadataOf({ filename: 'b\0.csv', filetype: 'text/csv\0', relativePath: 'a\0/b.csv' })
+    const url = await tus.createWithLength(3, { 'upload-metadata': metadata })
+    expect((await tus.head(url)).headers.get('upload-metadata')).toBe(metadata)
+    const item = await itemOf(server, await tus.sendChunk(url, 0, 'a,b'))
+    expect(item).toMatchObject({ filename: 'b.csv', path: 'a/b.csv', content_type: 'text/csv' })
+  })
 })
 
 describe('R2 the version', () => {

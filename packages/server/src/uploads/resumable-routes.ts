@@ -381,9 +381,9 @@ function requireLength({ length, isLengthDeferred }: UploadHeaders): number | nu
   return length
 }
 
-/** The value of the first of these keys that has one; an empty value does not count. */
+/** The first of these values that is not empty, without U+0000, which PostgreSQL refuses in a text. */
 const firstOf = (metadata: UploadMetadata | null, ...keys: string[]): string | null =>
-  keys.map((key) => metadata?.values.get(key)).find(Boolean) ?? null
+  keys.map((key) => metadata?.values.get(key)?.replaceAll('\0', '')).find(Boolean) ?? null
 
 /**
  * The name of the file, with its path within a folder before it: `relativePath`, which Uppy sends. Uppy sends the word `null` for a file outside
@@ -391,7 +391,7 @@ const firstOf = (metadata: UploadMetadata | null, ...keys: string[]): string | n
  */
 function nameOfMetadata(metadata: UploadMetadata | null): string | null {
   const name = firstOf(metadata, 'filename', 'name')
-  const path = metadata?.values.get('relativePath') ?? ''
+  const path = firstOf(metadata, 'relativePath') ?? ''
   const folder = path.slice(0, path.lastIndexOf('/') + 1)
   return folder === '' ? name : folder + (name?.split('/').at(-1) ?? path.slice(folder.length))
 }
