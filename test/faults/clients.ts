@@ -114,6 +114,9 @@ export function createClients(ledger: Ledger, largest = 100_000, other: OtherSer
     return response
   }
 
+  /** The body of the last response that refused a chunk. */
+  let refusal = ''
+
   async function resumable(instance: Instance): Promise<number> {
     const old = interrupted.splice(random(interrupted.length), 1)[0]
     const upload = old ?? (await begin(instance))
@@ -137,6 +140,7 @@ export function createClients(ledger: Ledger, largest = 100_000, other: OtherSer
         upload.sent = Math.max(upload.sent, end)
         response = await instance.tus.sendChunk(upload.url, offset, bytes.subarray(offset, end))
         if (response.status !== 204) {
+          refusal = await response.text()
           upload.failed ||= response.status >= 500 || response.status === 422
           interrupted.push(upload)
           return response.status
@@ -191,7 +195,7 @@ export function createClients(ledger: Ledger, largest = 100_000, other: OtherSer
       while (interrupted.length > 0) {
         const status = await resumable(instance)
         // 200: HEAD reports a complete upload. 404: the server dropped it after an error. 422: the scanner refuses it.
-        if (![200, 204, 404, 422].includes(status)) throw new Error(`a chunk received ${status}`)
+        if (![200, 204, 404, 422].includes(status)) throw new Error(`a chunk received ${status}: ${refusal}`)
       }
     },
     async workUntilGone(instance, count) {

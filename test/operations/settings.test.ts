@@ -213,6 +213,12 @@ test('O7 with little memory, some defaults are lower', () => {
   expect(little({ MEDIABUCKET_CACHE: '40MB', MEDIABUCKET_VARIANT_PROCESSES: '3' })).toEqual([40e6, 3])
 })
 
+test('O7 the two ports must differ, unless free ones are selected', () => {
+  const message = 'MEDIABUCKET_S3_PORT is "8080"; it must be another port than MEDIABUCKET_PORT.'
+  expect(() => readConfig({ MEDIABUCKET_S3_PORT: '8080' })).toThrow(new ConfigError([message]))
+  expect(readConfig({ MEDIABUCKET_PORT: '0', MEDIABUCKET_S3_PORT: '0' }).config.s3Port).toBe(0)
+})
+
 test('O7 a command refuses invalid settings', async () => {
   const failure = runCommand(['token', 'list'], { MEDIABUCKET_PORT: 'x' })
   await expect(failure).rejects.toMatchObject({

@@ -42,6 +42,8 @@ export function readConfig(
     faults.push(
       `MEDIABUCKET_MEDIA_BASE_URL is "${config.mediaBaseUrl}"; it must be on another host than ${base}, the base URL.`,
     )
+  if (config.s3Port === config.port && config.port !== 0)
+    faults.push(`MEDIABUCKET_S3_PORT is "${config.port}"; it must be another port than MEDIABUCKET_PORT.`)
   const { sendfile, blobsUrl } = config
   if (sendfile?.header === 'location' && blobsUrl === null)
     faults.push('MEDIABUCKET_SENDFILE is redirect; that needs an S3 store in MEDIABUCKET_BLOBS_URL.')
