@@ -1,5 +1,6 @@
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { metadataOf } from '../harness/tus.ts'
+import { until } from '../harness/until.ts'
 import { readItem, readStoredItems } from '../harness/wire.ts'
 import { KeyedUploads, mayBeRefused, settleUpload } from './keyed-uploads.ts'
 import type { Ledger, Sending } from './ledger.ts'
@@ -195,7 +196,15 @@ export function createClients(ledger: Ledger, largest = 100_000, other: OtherSer
       while (interrupted.length > 0) {
         const status = await resumable(instance)
         // 200: HEAD reports a complete upload. 404: the server dropped it after an error. 422: the scanner refuses it.
-        if (![200, 204, 404, 422].includes(status)) throw new Error(`a chunk received ${status}: ${refusal}`)
+        if ([200, 204, 404, 422].includes(status)) continue
+        const { instance: requestId = '' } = JSON.parse(refusal)
+        const logged = await until('the line of the log', () =>
+          instance.server
+            .stderr()
+            .split('\n')
+            .find((line) => line.includes(requestId)),
+        )
+        throw new Error(`a chunk received ${status}: ${refusal}\n${logged}`)
       }
     },
     async workUntilGone(instance, count) {

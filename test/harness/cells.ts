@@ -79,7 +79,7 @@ function valuesOf({ type, isNullable }: Cell, engine: CatalogRows['engine']): st
         : /^(text|character varying)$/.test(type)
           ? ['', 'x', 'not {json', '{}', '[]', control, '../../x', 'x'.repeat(100_000), '0'.repeat(26)]
           : /blob|bytea/.test(type)
-            ? [new Uint8Array(0), new Uint8Array(1), new Uint8Array(100_000)]
+            ? [new Uint8Array(0), new Uint8Array(1), Uint8Array.of(0xff), new Uint8Array(100_000)]
             : /json/.test(type)
               ? [{}, [], [{}], 7, null].map((value) => JSON.stringify(value))
               : []

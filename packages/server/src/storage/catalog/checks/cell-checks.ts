@@ -6,9 +6,12 @@ import type { EngineName } from '../statements.ts'
 
 // What the cells of several tables contain.
 
-/** What a column contains. Values are checked as texts: integers may be too large for a number, and of bytes only the length is read. */
+/**
+ * What a column contains. Values are checked as texts: integers may be too large for a number; of bytes the length is read, or hexadecimal
+ * digits where bytes are few.
+ */
 export interface ColumnCheck {
-  readonly reads: 'text' | 'integer' | 'length'
+  readonly reads: 'text' | 'integer' | 'length' | 'hex'
   /** Left out if only one engine has the column. */
   readonly only?: EngineName
   readonly isValid: (value: string | null) => boolean

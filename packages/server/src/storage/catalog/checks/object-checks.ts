@@ -1,7 +1,10 @@
+import { isUtf8 } from 'node:buffer'
 import { isObject, parseJson } from '../../../core/json.ts'
+import { isReservedKey, maxKeyLength } from '../../../core/object-key-rules.ts'
 import {
   bucket,
   bytes,
+  type ColumnCheck,
   counter,
   flag,
   integer,
@@ -38,12 +41,21 @@ const isSize = (size: unknown): boolean => typeof size === 'number' && Number.is
 
 const headers = text((json) => json.length <= maxHeaders && isObject(parseJson(json)))
 
+/** Text: a list of keys reads them as such. */
+const objectKey: ColumnCheck = {
+  reads: 'hex',
+  isValid(value) {
+    const key = Buffer.from(value ?? '', 'hex')
+    return key.length > 0 && key.length <= maxKeyLength && isUtf8(key) && !isReservedKey(key.toString())
+  },
+}
+
 export const objectChecks: Readonly<Record<string, TableCheck>> = {
   object_keys: {
     key: ['item_id'],
     columns: {
       bucket_id: bucket,
-      key: bytes(1, 1_024),
+      key: objectKey,
       item_id: itemId,
       item_size: integer(),
       etag: shape(/^[0-9a-f]{32}(?:-\d{1,5})?$/),

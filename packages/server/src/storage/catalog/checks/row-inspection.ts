@@ -37,11 +37,13 @@ const keyOf = ({ key }: TableCheck, engine: EngineName): readonly string[] =>
 export const checkedTables = (engine: EngineName): [string, TableCheck][] =>
   Object.entries(tableChecks).filter(([, { only = engine }]) => only === engine)
 
-/** The value as a text, or the number of its bytes. */
+/** The value as a text, the number of its bytes, or its bytes in hexadecimal digits. */
 const textOf = (table: string, column: string, { reads }: ColumnCheck, engine: EngineName): string => {
-  const length = engine === 'sqlite' ? 'length' : 'octet_length'
-  const value = reads === 'length' ? `${length}(${table}.${column})` : `${table}.${column}`
-  return `CAST(${value} AS text)`
+  const value = `${table}.${column}`
+  const isSqlite = engine === 'sqlite'
+  if (reads === 'hex') return isSqlite ? `hex(${value})` : `encode(${value}, 'hex')`
+  const length = isSqlite ? 'length' : 'octet_length'
+  return `CAST(${reads === 'length' ? `${length}(${value})` : value} AS text)`
 }
 
 /** Compares the rows of a table, in batches. */

@@ -95,9 +95,8 @@ export const readKeyDetails = (row: Row, column: number): KeyDetails => ({
   modifiedAt: integer(row, column + 4),
 })
 
-/** A key, as its bytes or as text. */
+/** A key, from its bytes. */
 export function keyTextOf(row: Row, column: number): string {
-  if (typeof row[column] === 'string') return text(row, column)
   const { buffer, byteOffset, byteLength } = bytes(row, column)
   return Buffer.from(buffer, byteOffset, byteLength).toString()
 }

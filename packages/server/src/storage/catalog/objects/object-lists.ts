@@ -213,10 +213,12 @@ const entryRows = eachEngine((engine) => {
         AND object_keys.key > CASE WHEN number = 0 OR ${at} = 0 THEN found.key ELSE ${afterEntry(entry)[engine]} END
         AND ${isListed('$7')} ORDER BY object_keys.key LIMIT 1)
       FROM found WHERE found.key < $5 AND number < $6::int4
+    ), entries AS MATERIALIZED (
+      SELECT number, CASE WHEN ${at} > 0 THEN ${entry} ELSE found.key END AS entry, ${at} = 0 AS is_key
+      FROM found WHERE number > 0 AND found.key < $5
     )
-    SELECT ${keyColumns('coalesce(prefix, own)')[engine]}, ${listedColumns} FROM (SELECT number, CASE WHEN ${at} > 0 THEN ${entry} END AS prefix, CASE WHEN ${at} = 0 THEN found.key END AS own
-      FROM found WHERE number > 0 AND found.key < $5) AS entries
-    LEFT JOIN object_keys ON bucket_id = $1 AND key = own ORDER BY number`
+    SELECT ${keyColumns('entry')[engine]}, ${listedColumns} FROM entries
+    LEFT JOIN object_keys ON bucket_id = $1 AND key = CASE WHEN is_key THEN entry END ORDER BY number`
 })
 
 /** Items without a key, of which the derived keys are in a range. */
