@@ -1,23 +1,26 @@
-import { once } from 'node:events'
-import { Agent, get, type IncomingMessage } from 'node:http'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { ListObjectsV2Command, type ListObjectsV2CommandInput, type S3Client } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { keyedBlock } from '../packages/server/src/storage/catalog/objects/keyed-counts.ts'
 import { freePort } from '../test/harness/free-port.ts'
 import { onServer } from '../test/harness/postgres.ts'
-import { type Pair, signHeaders } from '../test/harness/s3-door.ts'
+import { clientOf } from '../test/harness/s3-door.ts'
 import { atMost, barTable } from './bars.ts'
-import { type EnginePlace, onEachEngine, percentile } from './engines.ts'
+import { type EnginePlace, onEachEngine } from './engines.ts'
 import { createPair, startMediabucket } from './mediabucket.ts'
 import { seedBucket } from './seed.ts'
-import type { Subject } from './subject.ts'
+import { measure } from './subject.ts'
 
 /** How many; the short form proves that the bench runs. */
 interface ListsExtent {
   /** A multiple of `folders`. */
   readonly keys: number
-  /** Lists of each kind. */
+  /** Different lists of each kind. */
   readonly lists: number
+  /** For which each kind is read, after as long a time that does not count. */
+  readonly seconds: number
 }
 
 /** What the lists of one kind on one engine have taken. Milliseconds. */
@@ -35,18 +38,24 @@ const bucket = 'lists'
 /** The keys are in so many folders, of the same size. A list has as many entries at most. */
 const folders = 1_000
 
-/** Each kind of list: its parameters, and the most milliseconds that the bars allow. `at` is a random number from 0 to 1. */
+interface ListKind {
+  /** The most milliseconds that the bars allow. */
+  readonly limit: number
+  /** `at` is a random number from 0 to 1. */
+  readonly parameters: (keys: number, at: number) => Partial<ListObjectsV2CommandInput>
+}
+
 const kinds = {
-  '1,000 common prefixes': { limit: 20, query: () => '&delimiter=%2F' },
+  '1,000 common prefixes': { limit: 20, parameters: () => ({ Delimiter: '/' }) },
   '1,000 keys at any place': {
     limit: 10,
-    query: (keys: number, at: number) => `&start-after=${keyOf(Math.floor(at * (keys - folders)), keys)}`,
+    parameters: (keys, at) => ({ StartAfter: keyOf(Math.floor(at * (keys - folders)), keys) }),
   },
   'the keys of a folder': {
     limit: 10,
-    query: (_: number, at: number) => `&delimiter=%2F&prefix=folder-${1_000 + Math.floor(at * folders)}%2F`,
+    parameters: (_, at) => ({ Delimiter: '/', Prefix: `folder-${1_000 + Math.floor(at * folders)}/` }),
   },
-} as const
+} as const satisfies Record<string, ListKind>
 
 type Kind = keyof typeof kinds
 
@@ -79,15 +88,20 @@ async function benchEngine(
   const s3 = { ...settings, MEDIABUCKET_S3_PORT: `${port}` }
   const service = await startMediabucket(directory, s3, engine, 'together')
   const subject = { ...service, url: `http://127.0.0.1:${port}` }
+  const client = clientOf(subject.url, pair)
   try {
     const found: ListTimes[] = []
     for (const kind of kindNames) {
+      const paths = await signLists(client, kind, extent)
+      await requireEntries(subject.url + paths[0], kind, extent)
+      const file = join(directory, 'lists')
+      writeFileSync(file, paths.join('\n'))
+      // One client, whose program uses little of the cores that it shares with the service and the database.
+      const load = { connections: 1, seconds: extent.seconds, script: [randomPaths, file] }
       // Not counted: the first lists, for which the engine prepares its statements, and V8 compiles the code.
-      await listTimes(subject, pair, kind, extent)
-      const before = subject.cpu()
-      const times = await listTimes(subject, pair, kind, extent)
-      const cpu = ((subject.cpu() - before) * 1_000) / extent.lists
-      const [p50, p95] = [percentile(times, 0.5), percentile(times, 0.95)]
+      await measure(subject, '/', load)
+      const { p50, p95, cpuPerRequest } = await measure(subject, '/', load)
+      const cpu = cpuPerRequest * 1_000
       report(
         `${engine}: ${kind}: p50 ${p50.toFixed(2)} ms, p95 ${p95.toFixed(2)} ms, CPU ${cpu.toFixed(2)} ms`,
       )
@@ -95,6 +109,7 @@ async function benchEngine(
     }
     return found
   } finally {
+    client.destroy()
     await subject.stop()
   }
 }
@@ -134,40 +149,27 @@ async function seedKeys({ open, directory, settings }: EnginePlace, keys: number
   }
 }
 
-/** Reads lists one after another. Returns the milliseconds of each. */
-async function listTimes(
-  { url }: Subject,
-  pair: Pair,
-  kind: Kind,
-  { keys, lists }: ListsExtent,
-): Promise<number[]> {
-  const times: number[] = []
-  const expected = kind === 'the keys of a folder' ? Math.min(keys / folders, 1_000) : 1_000
-  while (times.length < lists) {
-    const address = `${url}/${bucket}?list-type=2${kinds[kind].query(keys, Math.random())}`
-    const { headers } = signHeaders(pair, address)
-    const began = performance.now()
-    const begin = await beginOf(address, headers)
-    times.push(performance.now() - began)
-    const [, count] = /<KeyCount>(\d+)</.exec(begin) ?? []
-    if (Number(count) !== expected) throw new Error(`a list has ${count ?? begin} entries`)
+const randomPaths = resolve(import.meta.dirname, 'lua/random-paths.lua')
+
+/** Signed paths of lists of one kind. */
+async function signLists(client: S3Client, kind: Kind, { keys, lists }: ListsExtent): Promise<string[]> {
+  const sign = async () => {
+    const command = new ListObjectsV2Command({
+      Bucket: bucket,
+      ...kinds[kind].parameters(keys, Math.random()),
+    })
+    const { pathname, search } = new URL(await getSignedUrl(client, command, { expiresIn: 86_400 }))
+    return pathname + search
   }
-  return times
+  return await Promise.all(Array.from({ length: lists }, sign))
 }
 
-/**
- * The first bytes of a response, after its last one has arrived. The others become no text: its collection would take time from the service, which
- * is on the same cores.
- */
-async function beginOf(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
-  const [response]: IncomingMessage[] = await once(get(url, { headers, agent }), 'response')
-  if (response === undefined) throw new Error('there is no response')
-  let begin: Buffer | null = null
-  for await (const bytes of response) begin ??= bytes
-  return String(begin)
+async function requireEntries(url: string, kind: Kind, { keys }: ListsExtent): Promise<void> {
+  const expected = kind === 'the keys of a folder' ? Math.min(keys / folders, 1_000) : 1_000
+  const list = await (await fetch(url)).text()
+  const [, count] = /<KeyCount>(\d+)</.exec(list) ?? []
+  if (Number(count) !== expected) throw new Error(`a list has ${count ?? list} entries`)
 }
-
-const agent = new Agent({ keepAlive: true })
 
 /** The figures and their required values, as Markdown. */
 export function reportLists(found: readonly ListTimes[]): string {

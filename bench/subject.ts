@@ -153,13 +153,19 @@ export interface Measure {
   readonly p99: number
 }
 
+/** What wrk has measured. */
+interface LoadMeasure extends Measure {
+  /** Milliseconds. Not a number unless the script prints it. */
+  readonly p95: number
+}
+
 /** Runs wrk against a subject on the other core. Rejects on a response other than 2xx and 3xx, unless `refusals`. */
 export async function measure(
   subject: Subject,
   path: string,
   load: Load,
   refusals = false,
-): Promise<Measure> {
+): Promise<LoadMeasure> {
   const { connections, seconds, headers = [], script } = load
   const run = (duration: number): Promise<string> =>
     runPinned(
@@ -194,6 +200,7 @@ export async function measure(
     bytesPerSecond: bytes(figure(/Transfer\/sec:\s+(\S+)/)),
     cpuPerRequest: spent / requests,
     p50: milliseconds(figure(/^ +50%\s+(\S+)/m)),
+    p95: milliseconds(figure(/^ +95%\s+(\S+)/m)),
     p99: milliseconds(figure(/^ +99%\s+(\S+)/m)),
   }
 }
