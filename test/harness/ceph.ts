@@ -172,6 +172,7 @@ osd_objectstore=memstore
 memstore_device_bytes=8G
 rgw_data=${directory}/rgw
 rgw_frontends=beast endpoint=127.0.0.1:${port}
+rgw_mp_lock_max_time=${completionLock / 1_000}
 `,
   )
   const ceph = commandsOf(directory)
@@ -202,6 +203,9 @@ const commandsOf =
     run(program, args, {
       env: { PATH: `${process.env['PATH']}:/usr/sbin`, CEPH_CONF: join(directory, 'ceph.conf') },
     })
+
+/** How long the gateway refuses to complete a multipart upload after it was killed while it did so. Milliseconds. */
+export const completionLock = 20_000
 
 /** Starts the gateway of a cluster, also again after `killGateway`. */
 export async function startGateway({ endpoint, directory }: Pick<Gateway, 'endpoint' | 'directory'>) {
