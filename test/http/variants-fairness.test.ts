@@ -59,6 +59,7 @@ test('V12 a bucket with many expensive pictures delays no thumbnail, listing or 
   expect(await Promise.all(thumbnails)).toEqual(expensive.map(() => 200))
 })
 
+/** Its decoders use all cores. */
 test('V12, V8 hostile TIFF, HEIC, videos and PDF of a bucket delay no thumbnail of that kind and no dimensions of another bucket', async () => {
   needTools('pdftoppm')
   await using server = await startServer()
@@ -105,4 +106,4 @@ test('V12, V8 hostile TIFF, HEIC, videos and PDF of a bucket delay no thumbnail 
     if (type !== 'image/tiff') expect(ended, type).toBeLessThan(thumbnails.length)
     if (type !== 'application/pdf') await Promise.all(thumbnails)
   }
-})
+}, 600_000)

@@ -20,9 +20,9 @@ interface Job {
   readonly task: PictureTask
   readonly read: ReadBytes
   readonly isAhead: boolean
-  /** How often it was preempted, and when it began (`performance.now`). */
+  /** How often it was preempted, and when its process began with it (`performance.now`); null while the process starts. */
   preemptions: number
-  startedAt: number
+  startedAt: number | null
   /** Ends its wait in the queue. */
   waiting: NodeJS.Timeout | undefined
   readonly resolve: (result: PictureResult) => void
@@ -164,8 +164,8 @@ export class PictureWorkers {
     }
     clearTimeout(job.waiting)
     worker.job = job
-    job.startedAt = performance.now()
     // The time of the task begins when the process is ready.
+    job.startedAt = free ? performance.now() : null
     endAfter(worker, free ? this.#limits.timeout : this.#limits.timeout + startTime)
     // If sending fails, the process ends, and `#end` reports it.
     if (worker.process.connected) worker.process.send(job.task, () => undefined)
@@ -186,7 +186,9 @@ export class PictureWorkers {
 
   #receive(worker: Worker, message: PictureResult | ReadRequest | Ready): void {
     if (message.outcome === 'ready') {
-      if (worker.job) endAfter(worker, this.#limits.timeout)
+      if (worker.job === null) return
+      worker.job.startedAt = performance.now()
+      endAfter(worker, this.#limits.timeout)
     } else if (message.outcome === 'read') void sendBytes(worker, message)
     else {
       worker.job?.resolve(message)
@@ -270,7 +272,7 @@ function newJob(given: Pick<Job, 'task' | 'bucket' | 'read' | 'isAhead'>): {
   readonly result: Promise<PictureResult>
 } {
   const { promise: result, resolve, reject } = Promise.withResolvers<PictureResult>()
-  return { job: { ...given, preemptions: 0, startedAt: 0, waiting: undefined, resolve, reject }, result }
+  return { job: { ...given, preemptions: 0, startedAt: null, waiting: undefined, resolve, reject }, result }
 }
 
 const isUsable = (process: ChildProcess): boolean => process.connected && !process.killed
@@ -314,7 +316,9 @@ function findOverdue(workers: readonly Worker[]): Worker | undefined {
 
 /** The time that the task of a worker has used, as a share of that after which it may be preempted. */
 const usedTime = ({ job }: Worker): number =>
-  job === null ? 0 : (performance.now() - job.startedAt) / (preemptionDelay * 2 ** job.preemptions)
+  job === null || job.startedAt === null
+    ? 0
+    : (performance.now() - job.startedAt) / (preemptionDelay * 2 ** job.preemptions)
 
 const noBytes: ReadBytes = () => Promise.reject(new Error('the task has its bytes'))
 
