@@ -12,14 +12,14 @@ const filesIn = async (directory: string): Promise<number> =>
     (entry) => entry.isFile() && entry.name !== '.identity',
   ).length
 
-/** Bytes in the catalog, but those of items of other buckets: tests before this one can have left requests that still store some. */
-async function contentsIn({ data, bucket }: SharedServer): Promise<number> {
-  const countContents = `SELECT count(*) AS count FROM contents WHERE id NOT IN (
-    SELECT content_id FROM items JOIN buckets ON buckets.id = bucket_id
-    WHERE name <> '${bucket}' AND content_id IS NOT NULL)`
-  const { MEDIABUCKET_DATABASE_URL: url } = await databaseSettings(data)
+/** Bytes in the catalog; with `bucket`, but those of items of other buckets. */
+async function contentsIn(directory: string, bucket: string | null): Promise<number> {
+  const others = `SELECT content_id FROM items JOIN buckets ON buckets.id = bucket_id
+    WHERE name <> '${bucket}' AND content_id IS NOT NULL`
+  const countContents = `SELECT count(*) AS count FROM contents${bucket === null ? '' : ` WHERE id NOT IN (${others})`}`
+  const { MEDIABUCKET_DATABASE_URL: url } = await databaseSettings(directory)
   if (url !== undefined) return Number((await rowsOf(url, countContents))[0]?.['count'])
-  using catalog = new DatabaseSync(join(data, 'catalog.db'), { readOnly: true })
+  using catalog = new DatabaseSync(join(directory, 'catalog.db'), { readOnly: true })
   return Number(catalog.prepare(countContents).get()?.['count'])
 }
 
@@ -33,12 +33,17 @@ export async function blobsIn(directory: string): Promise<{ stored: number; temp
   return { stored: stored ?? 0, temporary: temporary ?? 0 }
 }
 
-/** Counts the items of the server's first bucket and their bytes in the catalog, and the stored and temporary files of all buckets. */
-export async function countStored(server: SharedServer) {
+/** Counts the items of the first bucket, and the stored and temporary files of all buckets. */
+export const countStored = (server: SharedServer) => countOf(server, null)
+
+/** The same without the small files of other buckets, of which tests before this one can have left some that are still being stored. */
+export const countOwn = (server: SharedServer) => countOf(server, server.bucket)
+
+async function countOf(server: SharedServer, bucket: string | null) {
   const [page, { stored, temporary }, contents] = await Promise.all([
     server.request('/api/media').then(readPage),
     blobsIn(server.data),
-    contentsIn(server),
+    contentsIn(server.data, bucket),
   ])
   return { total: page.total, blobs: stored + contents, temporary }
 }

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { fieldPart, filePart, formBytes, sendForm } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { countStored } from '../harness/resources.ts'
+import { countOwn } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { parseItem, readItem, readPage, readStoredItems } from '../harness/wire.ts'
@@ -32,14 +32,14 @@ test('U1, U4 a form with one file returns 201, the media object and its Location
 
 test('U1, U4, L10 a form with many files returns and lists all of them in the order sent', async () => {
   const bodies = Array.from({ length: 40 }, (_, i) => randomBytes(i * 997))
-  const before = await countStored(server)
+  const before = await countOwn(server)
   const parts = bodies.map((body, i) => filePart(`${i}.bin`, body, 'application/octet-stream'))
   const response = await sendForm(server, formBytes(...parts))
   expect([response.status, response.headers.get('location')]).toEqual([201, null])
   const items = await readStoredItems(response)
   expect(items.map(({ filename }) => filename)).toEqual(bodies.map((_, i) => `${i}.bin`))
   expect(items.map((item) => item.sha256)).toEqual(bodies.map(sha256))
-  expect(await countStored(server)).toEqual({ ...before, total: before.total + 40, blobs: before.blobs + 40 })
+  expect(await countOwn(server)).toEqual({ ...before, total: before.total + 40, blobs: before.blobs + 40 })
 
   const urls: string[] = []
   for (let page = 1; page <= Math.ceil((before.total + 40) / 10); page += 1) {
@@ -102,11 +102,11 @@ describe('U1 parts that are not files are ignored', () => {
     ['constructor', fieldPart('constructor', 'polluted')],
     ['toString', fieldPart('toString', 'polluted')],
   ])('%s', async (_, field) => {
-    const before = await countStored(server)
+    const before = await countOwn(server)
     const response = await sendForm(server, formBytes(field, filePart('a.txt', 'a'), field))
     expect(response.status).toBe(201)
     expect(await readItem(response)).toMatchObject({ filename: 'a.txt', size: 1 })
-    expect(await countStored(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+    expect(await countOwn(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 
   test('U1 file parts can have such names', async () => {
@@ -179,9 +179,9 @@ describe('U10 a malformed form is refused with 400, and nothing of it is stored'
     ['cut in the head of the second file', 'upload-incomplete', whole.slice(0, -60), undefined],
     ['cut in the first file', 'upload-incomplete', whole.slice(0, 108), undefined],
   ])('%s', async (_, code, body, type) => {
-    const before = await countStored(server)
+    const before = await countOwn(server)
     await expectProblem(await sendForm(server, body, type), 400, code)
-    expect(await countStored(server)).toEqual(before)
+    expect(await countOwn(server)).toEqual(before)
   })
 })
 
