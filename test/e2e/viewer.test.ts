@@ -32,6 +32,10 @@ beforeAll(async () => {
   items = []
   for (const [name, bytes, type] of files)
     items.push(await upload(server, new Uint8Array(bytes), { name, type }))
+  // On a busy machine this takes longer than a test waits for a picture.
+  for (const { url, variants } of items)
+    if (variants)
+      await until(`a picture of ${url}`, async () => (await fetch(`${url}?variant=medium`)).ok, 150_000)
 })
 
 const item = (name: string) => {
