@@ -35,7 +35,7 @@ test('G23, H6 the viewer renews the signed URLs of pictures, texts, PDF and vide
   ] as const
   for (const [name, bytes, type] of files) {
     const { url } = await upload(shared, new Uint8Array(bytes), { name, type })
-    // When the clock moves, the time of what is being rendered ends.
+    // The moved clock would end a render in progress by its timeout.
     if (type !== 'text/plain') expect((await fetch(`${url}?variant=medium`)).status).toBe(200)
   }
   await server.command('bucket', 'set', 'default', '--private', 'on')

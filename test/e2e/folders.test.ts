@@ -96,7 +96,7 @@ test('G9 a file that is already in the list is reported, and added again on requ
   await guest.page.waitForRequest((request) => request.method() === 'POST')
   await guest.choose(strings.header.upload, [files.at('one.txt'), files.at('two.txt')])
   await tray(guest).getByText(strings.uploads.duplicates(1)).waitFor()
-  // Its row moves the note, and with it the button.
+  // The button moves when the row of this file appears.
   await tray(guest).getByText('two.txt').waitFor()
   await guest.button(strings.uploads.addAgain).click()
   open()

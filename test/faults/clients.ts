@@ -1,4 +1,3 @@
-import { completionLock } from '../harness/ceph.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { metadataOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
@@ -33,8 +32,8 @@ export interface Clients {
   /** Creates a resumable upload, or resumes an interrupted one, and sends chunks until it is complete or fails. */
   readonly resumable: Client
   readonly remove: Client
-  /** Completes every interrupted upload. */
-  resumeAll(instance: Instance): Promise<void>
+  /** Completes every interrupted upload. For `refusedFor` milliseconds, by default none, a chunk that receives 503 is sent again. */
+  resumeAll(instance: Instance, refusedFor?: number): Promise<void>
   /** Runs all operations in random order with `count` concurrent clients until the server process ends. */
   workUntilGone(instance: Instance, count: number): Promise<void>
   /** The same until `isDone` returns true. */
@@ -193,7 +192,7 @@ export function createClients(ledger: Ledger, largest = 100_000, other: OtherSer
     repeat,
     resumable,
     remove,
-    async resumeAll(instance) {
+    async resumeAll(instance, refusedFor = 0) {
       while (interrupted.length > 0) {
         const status = await until(
           'a response to a chunk that is not 503',
@@ -201,7 +200,7 @@ export function createClients(ledger: Ledger, largest = 100_000, other: OtherSer
             const status = await resumable(instance)
             return status === 503 ? null : status
           },
-          3 * completionLock,
+          refusedFor,
         ).catch((error: unknown) => {
           throw new Error(`a chunk is refused: ${refusal}`, { cause: error })
         })

@@ -1,4 +1,4 @@
-import { gateway, killGateway, startGateway } from '../harness/ceph.ts'
+import { completionLock, gateway, killGateway, startGateway } from '../harness/ceph.ts'
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../harness/replicated-postgres.ts'
 import { until } from '../harness/until.ts'
 import { listeningWorkers, workersOf } from '../harness/workers.ts'
@@ -66,7 +66,7 @@ async function onOneDatabase(
     onRound()
   }
   for (const instance of cluster.running()) {
-    await clients.resumeAll(instance)
+    await clients.resumeAll(instance, 3 * completionLock)
     await ledger.check(instance)
   }
   const found = await cluster.stopAndCheck()

@@ -12,7 +12,7 @@ const filesIn = async (directory: string): Promise<number> =>
     (entry) => entry.isFile() && entry.name !== '.identity',
   ).length
 
-/** Bytes in the catalog; with `bucket`, but those of items of other buckets. */
+/** Counts the files in the catalog. With `bucket`, files of items of other buckets do not count. */
 async function contentsIn(directory: string, bucket: string | null): Promise<number> {
   const others = `SELECT content_id FROM items JOIN buckets ON buckets.id = bucket_id
     WHERE name <> '${bucket}' AND content_id IS NOT NULL`
@@ -36,7 +36,7 @@ export async function blobsIn(directory: string): Promise<{ stored: number; temp
 /** Counts the items of the first bucket, and the stored and temporary files of all buckets. */
 export const countStored = (server: SharedServer) => countOf(server, null)
 
-/** The same without the small files of other buckets, of which tests before this one can have left some that are still being stored. */
+/** The same without the small files of other buckets. Requests of earlier tests can still be storing such files. */
 export const countOwn = (server: SharedServer) => countOf(server, server.bucket)
 
 async function countOf(server: SharedServer, bucket: string | null) {

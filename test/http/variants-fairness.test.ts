@@ -59,7 +59,6 @@ test('V12 a bucket with many expensive pictures delays no thumbnail, listing or 
   expect(await Promise.all(thumbnails)).toEqual(expensive.map(() => 200))
 })
 
-/** Its decoders use all cores. */
 test('V12, V8 hostile TIFF, HEIC, videos and PDF of a bucket delay no thumbnail of that kind and no dimensions of another bucket', async () => {
   needTools('pdftoppm')
   await using server = await startServer()

@@ -268,7 +268,7 @@ test('F1, F3, MU7 fsck finds parts of unfinished uploads whose bytes are missing
     [['object-part-wrong', [...faults, `${id} 3: its bytes have changed`]]],
   ])
   for (let number = 1; number <= 3; number += 1) expect((await put(number)).status).toBe(200)
-  // Once the server has removed the bytes of the parts before them.
+  // The server removes the replaced parts in the background.
   await expect.poll(() => check('--verify-bytes')).toEqual([0, []])
 })
 

@@ -20,8 +20,9 @@ interface Job {
   readonly task: PictureTask
   readonly read: ReadBytes
   readonly isAhead: boolean
-  /** How often it was preempted, and when its process began with it (`performance.now`); null while the process starts. */
+  /** How often it was preempted. */
   preemptions: number
+  /** When its process began to work on it (`performance.now`); null before. */
   startedAt: number | null
   /** Ends its wait in the queue. */
   waiting: NodeJS.Timeout | undefined
@@ -164,7 +165,7 @@ export class PictureWorkers {
     }
     clearTimeout(job.waiting)
     worker.job = job
-    // The time of the task begins when the process is ready.
+    // The time of the task begins when the process is ready (`#receive`).
     job.startedAt = free ? performance.now() : null
     endAfter(worker, free ? this.#limits.timeout : this.#limits.timeout + startTime)
     // If sending fails, the process ends, and `#end` reports it.

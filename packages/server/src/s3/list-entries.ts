@@ -16,7 +16,7 @@ const checksumXmls = {
 }
 
 /**
- * The elements of an object in a list, as xmlOf writes them, without an object for each, of few texts: a list has 1,000 of them
+ * The elements of an object in a list, as xmlOf writes them. It makes no JavaScript object for an element, because a list has 1,000 entries
  * (`npm run bench -- lists`). `key` is the key as the client has asked for it.
  */
 export function entryText(

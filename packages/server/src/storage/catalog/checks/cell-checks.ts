@@ -7,8 +7,8 @@ import type { EngineName } from '../statements.ts'
 // What the cells of several tables contain.
 
 /**
- * What a column contains. Values are checked as texts: integers may be too large for a number; of bytes the length is read, or hexadecimal
- * digits where bytes are few.
+ * What a column contains. Values are checked as texts, because integers may be too large for a number. Of bytes, a check reads the length, or
+ * the bytes in hexadecimal digits.
  */
 export interface ColumnCheck {
   readonly reads: 'text' | 'integer' | 'length' | 'hex'

@@ -41,7 +41,7 @@ const isSize = (size: unknown): boolean => typeof size === 'number' && Number.is
 
 const headers = text((json) => json.length <= maxHeaders && isObject(parseJson(json)))
 
-/** Text: a list of keys reads them as such. */
+/** UTF-8, because lists read keys as text. Keys below `_items/` belong to items without a key. */
 const objectKey: ColumnCheck = {
   reads: 'hex',
   isValid(value) {
