@@ -30,7 +30,7 @@ export function parseResponse(text: string): RawResponse {
   for (const line of lines) {
     const colon = line.indexOf(':')
     const name = line.slice(0, colon).toLowerCase()
-    const value = line.slice(colon + 1).trim()
+    const value = line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, '')
     const before = headers.get(name)
     headers.set(name, before === undefined ? value : `${before}, ${value}`)
   }

@@ -140,7 +140,8 @@ export interface Delivery {
 
 /** docs/interface.md B5, B6. PDF has no sandbox, which breaks its viewer. */
 export function deliveryOf(contentType: string): Delivery {
-  const type = essenceOf(contentType)
+  // Browsers read a type with a comma as several, of which the last one counts. Clients of S3 choose types freely.
+  const type = contentType.includes(',') ? '' : essenceOf(contentType)
   return {
     contentType: type.startsWith('text/') ? sentTextType(contentType) : contentType,
     disposition: isInlineType(type) ? 'inline' : 'attachment',

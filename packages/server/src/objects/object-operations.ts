@@ -5,6 +5,7 @@ import type { ItemId } from '../core/ids.ts'
 import { isObject, parseJson } from '../core/json.ts'
 import { isReservedKey, maxKeyLength } from '../core/object-key-rules.ts'
 import type { Amount } from '../core/quotas.ts'
+import { requireUnlimited } from '../core/token-rules.ts'
 import { bytesDamaged, type OpenBytes } from '../downloads/bytes-cache.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import {
@@ -398,6 +399,7 @@ async function copyObject(
   const { catalog, openBytes, now } = parts
   const { object } = source
   if (source.bucketId === caller.bucketId && key === object.key) {
+    requireUnlimited(caller)
     const kept =
       headers === null
         ? object.headers
@@ -466,14 +468,15 @@ export async function* hashed(
   }
 }
 
-/** Throws ObjectFault `key-unknown`, also for an item without a key of its own, and `key-reserved` if such an item would be public. */
+/** Throws ObjectFault `key-unknown`, also for an item without a key of its own, `key-reserved` if such an item would be public, and Fault `scope-missing`. */
 async function setPublic(
   { catalog, deleteLater }: Pick<ObjectParts, 'catalog' | 'deleteLater'>,
-  { bucketId, actor }: ObjectCaller,
+  caller: ObjectCaller,
   key: string,
   isPublic: boolean,
 ): Promise<void> {
+  requireUnlimited(caller)
   if (!canBeKey(key)) throw refusal('key-unknown')
   if (isPublic) requireNewKey(key)
-  settle(deleteLater, await catalog.editKey(bucketId, key, { isPublic }, {}, actor))
+  settle(deleteLater, await catalog.editKey(caller.bucketId, key, { isPublic }, {}, caller.actor))
 }

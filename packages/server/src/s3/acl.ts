@@ -11,12 +11,12 @@ import { childrenOf, childText, type XmlContent, type XmlElement } from './xml.t
 const everybody = 'http://acs.amazonaws.com/groups/global/AllUsers'
 
 /** Canned ACLs, and whether everybody may read the object, or list the bucket. */
-const canned: Readonly<Record<string, boolean>> = {
-  private: false,
-  'bucket-owner-read': false,
-  'bucket-owner-full-control': false,
-  'public-read': true,
-}
+const canned: ReadonlyMap<string, boolean> = new Map([
+  ['private', false],
+  ['bucket-owner-read', false],
+  ['bucket-owner-full-control', false],
+  ['public-read', true],
+])
 
 const unsupported = (what: string) =>
   new S3Error('NotImplemented', `${what}: an ACL is private or public-read.`)
@@ -33,7 +33,7 @@ export function isPublicAcl(request: S3Request, caller: PublicKeys): boolean {
 /** Whether `x-amz-acl` names everybody. Throws S3Error `NotImplemented`. */
 export function readCanned(request: S3Request): boolean {
   const acl = request.header('x-amz-acl') ?? 'private'
-  const isPublic = canned[acl]
+  const isPublic = canned.get(acl)
   if (isPublic === undefined) throw unsupported(`x-amz-acl ${acl}`)
   return isPublic
 }

@@ -139,6 +139,8 @@ export async function deleteObjects(context: S3Context, call: BucketCall) {
     const version = childText(object, 'VersionId')
     if (version !== undefined && version !== 'null')
       throw new S3Error('NotImplemented', 'The service has no versions.')
+    if (childText(object, 'Size') !== undefined || childText(object, 'LastModifiedTime') !== undefined)
+      throw new S3Error('NotImplemented', 'The only condition of a deletion is the ETag.')
     const etag = childText(object, 'ETag')
     return { key, conditions: etag === undefined ? noConditions : { ifMatch: tagOf(etag) } }
   })

@@ -84,7 +84,9 @@ export class ObjectResponder {
     // The size is in the row, so that a range past the end opens nothing.
     let blob = variant === null ? null : await this.#open(object, variant)
     const size = blob?.size ?? object.item.size
-    const sent = await closeIfThrown(blob, () => sentBytes(request, object, size, validators))
+    const sent = await closeIfThrown(blob, () =>
+      sentBytes(request, variant === null ? object : { parts: null }, size, validators),
+    )
     const { response } = request
     const head = this.#headOf(request, object, { variant, replaced, sent, etag, size })
     if (isHead || sent.end < sent.start) {
@@ -208,7 +210,7 @@ function requireConditions(
 /** Throws S3Error `InvalidRange` and `InvalidPart`. */
 function sentBytes(
   request: S3Request,
-  { parts }: StoredObject,
+  { parts }: Pick<StoredObject, 'parts'>,
   size: number,
   validators: { readonly etag: string; readonly lastModified: number },
 ): SentBytes {

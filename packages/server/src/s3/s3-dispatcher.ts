@@ -188,6 +188,7 @@ export class S3Dispatcher {
       }
     }
     if (key === null || (name !== 'GetObject' && name !== 'HeadObject')) throw unsigned
+    if (found.publicKeys) requireSupported(request, name)
     await sendPublicObject(this.#context, request, found, key)
     return null
   }
@@ -239,13 +240,17 @@ type Found =
 function find(request: IncomingMessage, host: string | null): Found {
   try {
     const target = targetOf(request, host)
-    const isCopy = request.headers['x-amz-copy-source'] !== undefined
-    return { target, operation: operationOf(request.method ?? '', target, isCopy) }
+    return { target, operation: operationOf(request.method ?? '', target, namesSource(request, target)) }
   } catch (error) {
     if (!(error instanceof S3Error)) throw error
     return { target: nowhere, error }
   }
 }
+
+/** Whether the request copies an object, which it names in a header, or in a parameter of a signed URL. */
+const namesSource = ({ headers }: IncomingMessage, { query }: RequestTarget): boolean =>
+  headers['x-amz-copy-source'] !== undefined ||
+  [...query.keys()].some((name) => name.toLowerCase() === 'x-amz-copy-source')
 
 const notImplemented = (what: string): S3Error =>
   new S3Error('NotImplemented', `The service does not implement ${what}.`)

@@ -113,12 +113,15 @@ export function stringToSign(
   return `${algorithm}\n${time}\n${scope}\n${digest}`
 }
 
-/** The values of headers by their names in lower case, those of a repeated one with commas. `rawHeaders` has alternating names and values. */
+/**
+ * The values of headers by their names in lower case, those of a repeated one with commas. `rawHeaders` has alternating names and values, from which Node
+ * has removed the white space at both ends. A no-break space of Latin-1 there is the last byte of a character of UTF-8.
+ */
 export function headerValues(rawHeaders: readonly string[]): ReadonlyMap<string, string> {
   const values = new Map<string, string>()
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase() ?? ''
-    const value = rawHeaders[index + 1]?.trim() ?? ''
+    const value = rawHeaders[index + 1] ?? ''
     const before = values.get(name)
     values.set(name, before === undefined ? value : `${before},${value}`)
   }
