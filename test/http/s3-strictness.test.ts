@@ -23,6 +23,7 @@ import {
   sendSigned,
   useS3Door,
 } from '../harness/s3-door.ts'
+import { scrape } from '../harness/scrape.ts'
 
 // Requests that the service would answer with something else than what they ask for, if it ignored a part of them.
 
@@ -177,4 +178,17 @@ test('SP4 conditions of a deletion that would be ignored delete nothing', async 
     expect(await errorCode(sent), condition).toBe('501 NotImplemented')
   }
   expect(await textOf(Bucket, 'a')).toBe('text')
+})
+
+test('O2 objects count as stored items, in whatever way they are stored', async () => {
+  const count = async () => {
+    const { samples } = await scrape(door.server)
+    return ['items', 'bytes'].map((name) => samples.get(`mediabucket_uploaded_${name}_total{}`) ?? 0)
+  }
+  const Bucket = await newBucket()
+  const [items = 0, bytes = 0] = await count()
+  await put(Bucket, 'put', 'text')
+  await putParts(Bucket, 'parts', [Buffer.from('parts')])
+  await client.send(new CopyObjectCommand({ Bucket, Key: 'copy', CopySource: `${Bucket}/put` }))
+  expect(await count()).toEqual([items + 3, bytes + 13])
 })

@@ -95,8 +95,6 @@ async function putObject({ http, operations }: S3Context, call: ObjectCall) {
       return { etag: md5.toString('hex'), headers: stated }
     },
   })
-  http.metrics.uploadedItems.inc()
-  http.metrics.uploadedBytes.inc(stored.item.size)
   return { status: 200, headers: storedHead(stored) }
 }
 

@@ -30,6 +30,7 @@ import { multipartOperations } from '../objects/multipart-operations.ts'
 import { objectOperations } from '../objects/object-operations.ts'
 import { removeStaleOf } from '../pictures/stale-variants.ts'
 import type { Pictures } from '../pictures/start-pictures.ts'
+import type { BucketId, NewItem } from '../storage/catalog/records.ts'
 import { openAuditLog } from '../storage/engines.ts'
 import { storeOperations } from '../uploads/commit.ts'
 import { createFileReceivers } from '../uploads/received-files.ts'
@@ -99,7 +100,11 @@ export function createOperations(
     removeItem,
     locks,
     space,
-    onStored: config.renderAhead ? pictures.renderAhead : null,
+    onStored: (bucketId: BucketId, item: NewItem) => {
+      metrics.uploadedItems.inc()
+      metrics.uploadedBytes.inc(item.size)
+      if (config.renderAhead) pictures.renderAhead(bucketId, item)
+    },
     maxFileSize: config.maxFileSize,
     expiry: config.uploadExpiry,
     now,

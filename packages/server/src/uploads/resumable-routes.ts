@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../core/faults.ts'
-import type { UploadId } from '../core/ids.ts'
 import { withFixedLabels } from '../core/quotas.ts'
 import { essenceOf } from '../core/stored-type.ts'
 import type { Caller } from '../http/authorizer.ts'
@@ -148,19 +147,6 @@ function findOwn(
   return findUpload(catalog, caller, params.id, Date.now())
 }
 
-async function appendChunk(
-  { http: { metrics }, operations }: ResumableParts,
-  id: UploadId,
-  chunk: Chunk,
-): Promise<Upload> {
-  const { upload, item } = await operations.appendUpload(id, chunk)
-  if (item) {
-    metrics.uploadedItems.inc()
-    metrics.uploadedBytes.inc(item.size)
-  }
-  return upload
-}
-
 /** `POST /api/uploads`: creates an upload, with its first chunk or without (R1). */
 async function createUpload(parts: ResumableParts, exchange: Exchange): Promise<Reply> {
   const {
@@ -196,7 +182,7 @@ async function createUpload(parts: ResumableParts, exchange: Exchange): Promise<
   // tus 1.0.0, Creation: "The Upload-Length header MAY be set to 0, indicating that the Client wants to upload an empty
   // file. Such an upload is immediately complete after its creation without transferring data".
   const first = chunk ?? (length === 0 ? emptyChunk(sender) : null)
-  const upload = first === null ? created : await appendChunk(parts, created.id, first)
+  const upload = first === null ? created : (await operations.appendUpload(created.id, first)).upload
   return {
     // tus 1.0.0, Creation: "The Server MUST acknowledge a successful upload creation with the 201 Created status. The Server
     // MUST set the Location header to the URL of the created resource."
@@ -277,7 +263,7 @@ async function appendToUpload(
   const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
   // appendUpload checks with the lock of the upload. To get it, it may interrupt another request, so a chunk that does not fit is rejected here.
   checkUnlocked(found, chunk, maxFileSize, caller)
-  const upload = await appendChunk(parts, found.id, chunk)
+  const { upload } = await parts.operations.appendUpload(found.id, chunk)
   // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST
   // include the Upload-Offset header containing the new offset."
   return {

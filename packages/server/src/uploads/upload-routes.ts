@@ -81,14 +81,9 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
     if (countHeader(request, 'content-type') > 1)
       throw new Fault('request-malformed', 'The request has more than one Content-Type header.')
     const length = Number(headers['content-length'] ?? 0)
-    const { items, repeated } = await (isMultipartForm(headers['content-type'] ?? '')
+    const { items } = await (isMultipartForm(headers['content-type'] ?? '')
       ? storeForm(request, caller, length)
       : storeRawBody(request, caller, length))
-    if (!repeated) {
-      metrics.uploadedItems.inc(items.length)
-      metrics.uploadedBytes.inc(items.reduce((sum, { size }) => sum + size, 0))
-    }
-
     const described = items.map((item) => mediaObjectOf(urlsOfBucket(urls, caller), item))
     const [first, ...others] = described
     const caching = { 'cache-control': 'private, no-cache' }

@@ -74,13 +74,8 @@ function endOf(response: ServerResponse, closing: AbortSignal): AbortSignal {
   return gone.signal
 }
 
-/** The media object of the item, which is counted unless it was stored before. */
-function describe({ metrics, urls }: HttpContext, caller: Caller, { items: [item], repeated }: Stored) {
+function describe({ urls }: HttpContext, caller: Caller, { items: [item] }: Stored) {
   if (item === undefined) throw new TypeError('an upload from a URL has stored nothing')
-  if (!repeated) {
-    metrics.uploadedItems.inc()
-    metrics.uploadedBytes.inc(item.size)
-  }
   return mediaObjectOf(urlsOfBucket(urls, caller), item)
 }
 
