@@ -27,6 +27,7 @@ beforeAll(async () => {
     ['clip.webm', await clip(), 'video/webm'],
     ['tone.wav', tone(), 'audio/wav'],
     ['report.pdf', pdf(), 'application/pdf'],
+    ['scan.tiff', await picture(3, 300, 200).tiff().toBuffer(), 'image/tiff'],
     ['notes.txt', Buffer.from('Notes of the harbour.\n'), 'text/plain'],
   ]
   items = []
@@ -196,6 +197,26 @@ describe('viewing', () => {
     const response = await received
     expect([response.status(), response.headers()['content-type']]).toEqual([200, 'application/pdf'])
     expect(response.headers()['content-disposition']).toMatch(/^inline/)
+  })
+
+  test.each([
+    ['report.pdf', strings.slides.firstPage],
+    ['scan.tiff', 'scan.tiff'],
+  ])('G31 the picture of %s is requested again when the service could not render it', async (name, text) => {
+    await using guest = await visit(browser, server, {
+      hash: `#order=oldest&item=${item(name).id}`,
+    })
+    // The picture itself, and the request for the time to wait.
+    const refused = new Set<string>()
+    await guest.page.route(/variant=medium/, async (route) => {
+      if (refused.has('HEAD')) return await route.continue()
+      refused.add(route.request().method())
+      await route.fulfill({ status: 503, headers: { 'retry-after': '1' } })
+    })
+    await guest.signIn(server.token)
+    const shown = dialogOf(guest, name).getByAltText(text)
+    await until('the picture', () => isDrawn(shown, 200))
+    expect([...refused]).toEqual(['GET', 'HEAD'])
   })
 })
 

@@ -5,6 +5,8 @@ import { bytesUrl } from './urls.ts'
 const defaultDelay = 4000
 /** Milliseconds. */
 const maxDelay = 60_000
+/** After this many failures a picture is not requested again. */
+const maxTries = 5
 /** Between the first two requests for a thumbnail that is being rendered, doubled each time, and at most. Milliseconds. */
 const [renderDelay, maxRenderDelay] = [250, 5000]
 /** As an `<img>` sends it: thumbnails in different formats are rendered separately. */
@@ -31,15 +33,16 @@ export function pictureUrl(media: Media): string | null {
 }
 
 /**
- * Milliseconds after which to request a failed thumbnail again; null if the item has no thumbnail (404). A failed `<img>`
- * does not expose the response's status, so HEAD requests are sent until the thumbnail is no longer being rendered. `tries` counts the
+ * Milliseconds after which to request a failed variant again; null if the item has none (404), or after the last try. A failed `<img>`
+ * does not expose the response's status, so HEAD requests are sent until the variant is no longer being rendered. `tries` counts the
  * failures of the `<img>`.
  */
-export async function thumbnailRetryDelay(
+export async function pictureRetryDelay(
   url: string,
   tries: number,
   signal: AbortSignal,
 ): Promise<number | null> {
+  if (tries >= maxTries) return null
   try {
     const response = await untilRendered(url, { method: 'HEAD', signal })
     // A browser without AVIF waits for another format.

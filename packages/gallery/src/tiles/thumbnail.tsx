@@ -7,15 +7,12 @@ import { kindOf, shortType } from '../format.ts'
 import { useGallery } from '../gallery-context.ts'
 import { standsStill } from '../service/motion.ts'
 import { decode, hasExcerpt, loadText } from '../service/text-preview.ts'
-import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
+import { pictureRetryDelay, pictureUrl } from '../service/thumbnail.ts'
 import { strings } from '../strings.ts'
 import { useCode } from '../use-code.ts'
 
 /** Of a drawing on a canvas. Pixels. */
 const drawingSide = 400
-
-/** After this many failures the icon is shown. */
-const maxTries = 5
 
 /** The thumbnail of an item, or an icon of its kind if it has none. */
 export function Thumbnail({ media }: { media: Media | null }) {
@@ -41,8 +38,7 @@ export function Thumbnail({ media }: { media: Media | null }) {
     let timer: ReturnType<typeof setTimeout> | undefined
     const unmount = new AbortController()
     const wait = async () => {
-      const delay =
-        tries.current < maxTries ? await thumbnailRetryDelay(url, tries.current, unmount.signal) : null
+      const delay = await pictureRetryDelay(url, tries.current, unmount.signal)
       if (unmount.signal.aborted) return
       tries.current += 1
       if (delay === null) {

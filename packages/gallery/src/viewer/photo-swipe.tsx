@@ -5,6 +5,7 @@ import { render } from 'preact'
 import { kindOf } from '../format.ts'
 import type { FileAccess } from '../service/file-access.ts'
 import { standsStill, wantsStillness } from '../service/motion.ts'
+import { pictureRetryDelay } from '../service/thumbnail.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
 import { isPartlyShown, pictureSlide } from './picture-slide.ts'
@@ -36,7 +37,9 @@ export interface SlideView {
 export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   const { container, start, files, placeholders, onMove, onPartlyShown, onClose } = options
   const media = [...options.media]
-  let closing = false
+  const closing = new AbortController()
+  /** How often the picture of a slide could not be loaded. */
+  const failures = new Map<number, number>()
   const movingSizes = options.sizes.flatMap((size) =>
     /:animated(?::|$)/.test(size) ? [/^[^=:]*/.exec(size)?.[0] ?? ''] : [],
   )
@@ -115,16 +118,31 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     return element
   })
 
-  // The medium variant may be unavailable; fall back to the original.
   pswp.on('loadError', ({ content: { index } }) => {
     const item = media[index]
-    if (item) void renew(item, index).then((isNew) => isNew || closing || showOriginal(index))
+    if (item) void recover(item, index)
   })
+
+  /** Shows the original if a variant is unavailable. A picture of which browsers show only the variant is requested again. */
+  async function recover(item: Media, index: number): Promise<void> {
+    if (await renew(item, index)) return
+    const { srcset, ...slide } = slides[index] ?? {}
+    slides[index] = slide
+    const delay = srcset === undefined ? await retryDelay(slide.src ?? '', index) : 0
+    if (delay !== null) setTimeout(() => closing.signal.aborted || pswp.refreshSlideContent(index), delay)
+  }
+
+  async function retryDelay(src: string, index: number): Promise<number | null> {
+    if (!src.includes('variant=')) return null
+    const tries = (failures.get(index) ?? 0) + 1
+    failures.set(index, tries)
+    return await pictureRetryDelay(src, tries, closing.signal)
+  }
 
   /** Loads a picture again if its signed URL has expired. */
   async function renew(item: Media, index: number): Promise<boolean> {
     const renewed = await files.renew(item)
-    if (closing || renewed === null) return false
+    if (closing.signal.aborted || renewed === null) return false
     media[index] = renewed
     slides[index] = slideOf(renewed, movingSizes)
     pswp.refreshSlideContent(index)
@@ -132,16 +150,9 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   }
 
   function showMoving(index: number): void {
-    if (closing) return
+    if (closing.signal.aborted) return
     slides[index] = slideOf(media[index] ?? null, movingSizes)
     pswp.refreshSlideContent(index)
-  }
-
-  function showOriginal(index: number): void {
-    const { srcset, ...original } = slides[index] ?? {}
-    if (srcset === undefined) return
-    slides[index] = original
-    setTimeout(() => pswp.refreshSlideContent(index))
   }
 
   type Slide = NonNullable<typeof pswp.currSlide>
@@ -170,15 +181,17 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     const item = media[content.index]
     const image = content.element
     if (!item || !(image instanceof HTMLImageElement) || image.naturalWidth === 0) return
-    void isPartlyShown(item, image).then((partly) => partly && !closing && onPartlyShown(item.id))
+    void isPartlyShown(item, image).then(
+      (partly) => partly && !closing.signal.aborted && onPartlyShown(item.id),
+    )
   })
 
   // `change` also fires when content is refreshed during a swipe.
   pswp.on('change', () => {
-    if (!closing && pswp.currIndex === pswp.potentialIndex) onMove(pswp.currIndex)
+    if (!closing.signal.aborted && pswp.currIndex === pswp.potentialIndex) onMove(pswp.currIndex)
   })
   pswp.on('close', () => {
-    if (!closing) onClose()
+    if (!closing.signal.aborted) onClose()
   })
   pswp.on('keydown', (event) => {
     if (!isMovement(event.originalEvent, container)) event.preventDefault()
@@ -198,7 +211,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
       if (index >= 0 && index !== pswp.potentialIndex) pswp.goTo(index)
     },
     close() {
-      closing = true
+      closing.abort()
       resizeObserver.disconnect()
       pswp.destroy()
     },

@@ -1,11 +1,11 @@
 import type { Media } from '@mediabucket/client'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { formatSize, type Kind, kindOf } from '../format.ts'
 import { downloadLink, type FileAccess } from '../service/file-access.ts'
 import { standsStill } from '../service/motion.ts'
 import { isShownAsText } from '../service/text-preview.ts'
-import { pictureUrl } from '../service/thumbnail.ts'
+import { pictureRetryDelay, pictureUrl } from '../service/thumbnail.ts'
 import { bytesUrl, isPrivate, plainUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import type { Placeholders } from '../tiles/placeholders.ts'
@@ -111,6 +111,16 @@ interface FileCardProps extends FileSlideProps {
 function FileCard({ media: opened, files, placeholders, kind, about }: FileCardProps) {
   const [media, setMedia] = useState(opened)
   const [picture, setPicture] = useState<'loading' | 'shown' | 'none'>('loading')
+  const [failures, setFailures] = useState(0)
+  const unmount = useMemo(() => new AbortController(), [])
+  useEffect(() => () => unmount.abort(), [unmount])
+  async function onError(): Promise<void> {
+    const renewed = await files.renew(media)
+    if (renewed) return setMedia(renewed)
+    const delay = await pictureRetryDelay(bytesUrl(media, 'medium'), failures + 1, unmount.signal)
+    if (delay === null) setPicture('none')
+    else setTimeout(() => setFailures(failures + 1), delay)
+  }
   const opening = isPrivate(media)
     ? {
         href: plainUrl(media),
@@ -140,12 +150,11 @@ function FileCard({ media: opened, files, placeholders, kind, about }: FileCardP
       <div class="slide-pdf">
         {picture === 'loading' && <Backdrop media={media} placeholders={placeholders} />}
         <img
+          key={failures}
           src={bytesUrl(media, 'medium')}
           alt={strings.slides.firstPage}
           onLoad={() => setPicture('shown')}
-          onError={() =>
-            void files.renew(media).then((renewed) => (renewed ? setMedia(renewed) : setPicture('none')))
-          }
+          onError={() => void onError()}
         />
         {actions}
       </div>
