@@ -56,10 +56,7 @@ class WorkerBatchThread<Request, Output, Report> implements BatchThread<Request,
   readonly #ready = Promise.withResolvers<void>()
   readonly #exited = Promise.withResolvers<void>()
   readonly #pending = new Slab<Pending<Output>>()
-  readonly #queue = new TickBatch<NumberedRequest<Request>>((requests) => {
-    this.#post(requests, this.#transferQueue)
-    this.#transferQueue = []
-  })
+  readonly #queue = new TickBatch<NumberedRequest<Request>>((requests) => this.#postAll(requests))
   #transferQueue: ArrayBuffer[] = []
   #isReady = false
   #isClosing = false
@@ -108,6 +105,25 @@ class WorkerBatchThread<Request, Output, Report> implements BatchThread<Request,
     return this.#exited.promise
   }
 
+  /** A request that cannot be copied fails alone: here an error would end the process. */
+  #postAll(requests: readonly NumberedRequest<Request>[]): void {
+    const transfer = this.#transferQueue
+    this.#transferQueue = []
+    try {
+      this.#post(requests, transfer)
+    } catch {
+      const copied = requests.filter(({ number, request }) => {
+        const error = copyError(request)
+        if (error !== null) this.#pending.remove(number)?.reject(error)
+        return error === null
+      })
+      this.#post(
+        copied,
+        transfer.filter((buffer) => !buffer.detached),
+      )
+    }
+  }
+
   #post(message: ToThread<Request>, transfer: readonly ArrayBuffer[] = []): void {
     this.#worker.postMessage(message, transfer)
   }
@@ -139,6 +155,16 @@ class WorkerBatchThread<Request, Output, Report> implements BatchThread<Request,
     for (const request of this.#pending.values()) request.reject(this.#failure)
     this.#pending.clear()
     this.#exited.resolve()
+  }
+}
+
+/** Why a value cannot be sent to a thread; null if it can. */
+function copyError(value: unknown): Error | null {
+  try {
+    structuredClone(value)
+    return null
+  } catch (cause) {
+    return new Error('a request cannot be sent to its thread', { cause })
   }
 }
 

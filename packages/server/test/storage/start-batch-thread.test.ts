@@ -7,11 +7,11 @@ interface Report {
   readonly size: number
 }
 
-async function start(workerData: unknown = null) {
+async function start<Request = string>(workerData: unknown = null) {
   const reports: Report[] = []
   const failures: Error[] = []
   const failed = Promise.withResolvers<Error>()
-  const thread = await startBatchThread<string, string, Report>({
+  const thread = await startBatchThread<Request, string, Report>({
     file: new URL('./sample-thread.ts', import.meta.url),
     name: 'sample',
     workerData,
@@ -22,19 +22,46 @@ async function start(workerData: unknown = null) {
     },
   })
   onTestFinished(() => thread.close())
-  const send = (request: string) =>
-    new Promise<string>((resolve, reject) => thread.send(request, { resolve, reject }))
+  const send = (request: Request, transfer: readonly ArrayBuffer[] = []) =>
+    new Promise<string>((resolve, reject) => thread.send(request, { resolve, reject }, transfer))
   return { thread, send, reports, failures, failed: failed.promise }
 }
 
 test('requests of one tick are one batch, and each receives its own output', async () => {
   const { thread, send, reports } = await start()
-  const sent = ['a', 'b', 'c'].map(send)
+  const sent = ['a', 'b', 'c'].map((request) => send(request))
   expect(thread.pendingCount()).toBe(3)
   expect(await Promise.all(sent)).toEqual(['A', 'B', 'C'])
   expect(thread.pendingCount()).toBe(0)
   expect(reports).toEqual([{ batch: 1, size: 3 }])
 })
+
+test.each([
+  ['a function', () => () => undefined],
+  ['a buffer that is gone', detached],
+])('a request with %s fails alone', async (_what, make) => {
+  const { thread, send, reports } = await start<unknown>()
+  const value = make()
+  const pending = await Promise.allSettled([
+    send('a'),
+    send(value, value instanceof ArrayBuffer ? [value] : []),
+    send('b', [new ArrayBuffer(1)]),
+  ])
+  const reason = expect.objectContaining({ message: 'a request cannot be sent to its thread' })
+  expect(pending).toEqual([
+    { status: 'fulfilled', value: 'A' },
+    { status: 'rejected', reason },
+    { status: 'fulfilled', value: 'B' },
+  ])
+  expect(thread.pendingCount()).toBe(0)
+  expect(reports).toEqual([{ batch: 1, size: 2 }])
+})
+
+function detached(): ArrayBuffer {
+  const buffer = new ArrayBuffer(1)
+  structuredClone(buffer, { transfer: [buffer] })
+  return buffer
+}
 
 test('batches may overlap: one that waits does not delay the next', async () => {
   const { send } = await start()
@@ -70,7 +97,7 @@ test('a worker that exits before it is ready rejects the start', async () => {
 
 test('a batch whose handler throws fails as a whole, and the thread continues', async () => {
   const { send, failures, reports } = await start()
-  const pending = await Promise.allSettled(['a', 'throw', 'b'].map(send))
+  const pending = await Promise.allSettled(['a', 'throw', 'b'].map((request) => send(request)))
   const reason = expect.objectContaining({ message: 'the handler failed' })
   expect(pending).toEqual(Array(3).fill({ status: 'rejected', reason }))
   expect(await send('c')).toBe('C')
