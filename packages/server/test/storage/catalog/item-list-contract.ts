@@ -37,6 +37,7 @@ const kindOfType: Readonly<Record<string, ItemKind>> = {
   'application/vnd.oasis.opendocument.text': 'document',
   'application/octet-stream': 'other',
   'application/zip': 'other',
+  'application/constructor': 'other',
   'application/vnd.ms-outlook': 'other',
   'font/woff2': 'other',
 }

@@ -48,7 +48,7 @@ const labelsOf = (random: (below: number) => number): Labels | null =>
     ),
   )
 
-const types = ['image/jpeg', 'video/mp4', 'application/pdf', 'font/woff2']
+const types = ['image/jpeg', 'video/mp4', 'application/pdf', 'font/woff2', 'application/constructor']
 
 /** Items with generated labels, times, types and names. */
 const labelledItems = (count: number, random: (below: number) => number) =>

@@ -1,37 +1,35 @@
 import { type ItemKind, itemKinds } from '../../../core/queries.ts'
 
 /** The first five letters of the stored types of a kind. */
-const byFamily: Readonly<Record<string, ItemKind>> = {
-  image: 'image',
-  video: 'video',
-  audio: 'audio',
-  'text/': 'document',
-}
+const byFamily: ReadonlyMap<string, ItemKind> = new Map([
+  ['image', 'image'],
+  ['video', 'video'],
+  ['audio', 'audio'],
+  ['text/', 'document'],
+])
 
 /** The same for the first twelve letters after `application/`. All other types are of the kind `other`. */
-const byApplication: Readonly<Record<string, ItemKind>> = {
-  pdf: 'document',
-  rtf: 'document',
-  'epub+zip': 'document',
-  msword: 'document',
-  'vnd.ms-excel': 'document',
-  'vnd.ms-power': 'document',
-  'vnd.ms-word.': 'document',
-  'vnd.openxmlf': 'document',
-  'vnd.oasis.op': 'document',
-  'vnd.apple.ke': 'document',
-  'vnd.apple.nu': 'document',
-  'vnd.apple.pa': 'document',
-  mxf: 'video',
-  'vnd.ms-asf': 'video',
-}
+const byApplication: ReadonlyMap<string, ItemKind> = new Map([
+  ['pdf', 'document'],
+  ['rtf', 'document'],
+  ['epub+zip', 'document'],
+  ['msword', 'document'],
+  ['vnd.ms-excel', 'document'],
+  ['vnd.ms-power', 'document'],
+  ['vnd.ms-word.', 'document'],
+  ['vnd.openxmlf', 'document'],
+  ['vnd.oasis.op', 'document'],
+  ['vnd.apple.ke', 'document'],
+  ['vnd.apple.nu', 'document'],
+  ['vnd.apple.pa', 'document'],
+  ['mxf', 'video'],
+  ['vnd.ms-asf', 'video'],
+])
 
 export const kindNumber = (kind: ItemKind): number => itemKinds.indexOf(kind)
 
-const branches = (kinds: Readonly<Record<string, ItemKind>>) =>
-  Object.entries(kinds)
-    .map(([letters, kind]) => `WHEN '${letters}' THEN ${kindNumber(kind)}`)
-    .join(' ')
+const branches = (kinds: ReadonlyMap<string, ItemKind>) =>
+  [...kinds].map(([letters, kind]) => `WHEN '${letters}' THEN ${kindNumber(kind)}`).join(' ')
 
 /**
  * The number of an item's kind, as an expression of both engines. Comparing few letters makes it cheap for uploads. It is part of
@@ -54,7 +52,7 @@ export const listNumber = (kind: ItemKind, isTaken: boolean): number =>
 /** The value of `kindExpression` for a stored type. */
 export const kindNumberOf = (contentType: string): number =>
   kindNumber(
-    byFamily[contentType.slice(0, 5)] ??
-      (contentType.startsWith('appli') ? byApplication[contentType.slice(12, 24)] : undefined) ??
+    byFamily.get(contentType.slice(0, 5)) ??
+      (contentType.startsWith('appli') ? byApplication.get(contentType.slice(12, 24)) : undefined) ??
       'other',
   )
