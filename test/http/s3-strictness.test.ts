@@ -180,6 +180,18 @@ test('SP4 conditions of a deletion that would be ignored delete nothing', async 
   expect(await textOf(Bucket, 'a')).toBe('text')
 })
 
+test('SP8 a put whose condition is several entity tags, or a weak one, changes nothing', async () => {
+  const Bucket = await newBucket()
+  const { ETag = '' } = await put(Bucket, 'a', 'text')
+  for (const condition of [`"other", ${ETag}`, `W/${ETag}`, '*, *'])
+    for (const name of ['if-match', 'if-none-match']) {
+      const headers = { [name]: condition }
+      const sent = await sendSigned(door.pair, url(Bucket, 'a'), { method: 'PUT', body: 'new', headers })
+      expect(await errorCode(sent), `${name}: ${condition}`).toBe('501 NotImplemented')
+    }
+  expect(await textOf(Bucket, 'a')).toBe('text')
+})
+
 test('O2 objects count as stored items, in whatever way they are stored', async () => {
   const count = async () => {
     const { samples } = await scrape(door.server)

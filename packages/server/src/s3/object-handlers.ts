@@ -6,7 +6,6 @@ import { readDocument } from './documents.ts'
 import { readLimit, readMarker } from './list-handlers.ts'
 import { checksumElements, checksumHeader, ObjectBody } from './object-body.ts'
 import { readObjectHeaders } from './object-headers.ts'
-import { quoted } from './object-response.ts'
 import type { BucketCall, ObjectCall, S3Context, S3Handlers } from './s3-context.ts'
 import { errorOf, S3Error } from './s3-errors.ts'
 import type { S3Request } from './s3-request.ts'
@@ -61,8 +60,12 @@ export function readConditions({ request: { headers } }: S3Request): ObjectCondi
   }
 }
 
-/** `*`, or an entity tag without quotes. */
-const tagOf = (header: string): string => (quoted(header) ?? '').trim().replace(/^"(.*)"$/, '$1')
+/** `*`, or an entity tag without quotes. Throws S3Error `NotImplemented` for several, and for a weak one. */
+function tagOf(header: string): string {
+  const tag = header.trim().replace(/^"(.*)"$/, '$1')
+  if (/[",]/.test(tag)) throw new S3Error('NotImplemented', 'A condition of a write is one entity tag, or *.')
+  return tag
+}
 
 /** The headers of a response about a stored object. */
 function storedHead({ etag, headers: { checksum } }: Pick<StoredObject, 'etag' | 'headers'>) {

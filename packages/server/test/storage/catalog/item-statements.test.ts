@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import type { Labels } from '../../../src/core/item-labels.ts'
+import { itemKeyOf } from '../../../src/core/object-key-rules.ts'
 import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
 import { expiredColumn, expiredOfBucket, expiredOfTrash } from '../../../src/storage/catalog/buckets.ts'
 import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
@@ -13,6 +14,7 @@ import {
 import { expiredTrash, expiringTrashes } from '../../../src/storage/catalog/items/trash.ts'
 import { placeOf } from '../../../src/storage/catalog/lists/item-lists.ts'
 import { isSearch, searchFirst, searchItems } from '../../../src/storage/catalog/lists/item-searches.ts'
+import { removeKeys } from '../../../src/storage/catalog/objects/object-keys.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection } from '../../../src/storage/catalog/records.ts'
 import { type Query, type Row, sqliteText, text } from '../../../src/storage/catalog/statements.ts'
 import { expiredUploads } from '../../../src/storage/catalog/uploads.ts'
@@ -345,4 +347,22 @@ test('K11 a search that would compare long names is left to the thread of search
         const all = run(searchItems('sqlite', selection, after, 20))
         expect({ selection, after, found }).toEqual({ selection, after, found: isFound ? all : null })
       }
+})
+
+test('OK2 the items of many keys are found by two statements, which read their rows only', () => {
+  using db = openDataDirectory(tempDirectory())
+  const keys = ['a', 'b', itemKeyOf(0, newItem()), itemKeyOf(1, newItem())]
+  const work = removeKeys(1 as BucketId, keys)
+  const statements: string[] = []
+  for (let step = work.next(); !step.done && 'sql' in step.value; ) {
+    const { sql } = step.value
+    statements.push(sqliteText((typeof sql === 'string' ? sql : sql.sqlite) ?? ''))
+    step = work.next({ rows: [], changedRows: 0 })
+  }
+  expect(statements).toHaveLength(2)
+  const plans = statements.flatMap((sql) =>
+    all(db.prepare(`EXPLAIN QUERY PLAN ${sql}`), 1, '[]', 0).map((row) => text(row, 3)),
+  )
+  expect(plans.filter((step) => /^SCAN (?!json_each)/.test(step))).toEqual([])
+  expect(plans).toContain('SEARCH object_keys USING PRIMARY KEY (bucket_id=? AND key=?)')
 })

@@ -129,6 +129,26 @@ export function describeObjectKeys(engine: string, fresh: Fresh): void {
       expect(await namesOf(catalog, bucketId)).toEqual([itemKeyOf(0, one), itemKeyOf(2, other), 'k'])
     })
 
+    test('OK4 the items of many keys are removed in one transaction, and those of wrong keys stay', async () => {
+      const { catalog } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [one, other] = [newItem({ extension: null }), newItem()]
+      await catalog.addItems(bucketId, [withBytes(one), withBytes(other)])
+      await put(catalog, bucketId, 'expired', { expiresAt: 5 })
+      for (const key of ['a', 'b\0', 'kept']) await put(catalog, bucketId, key)
+      const wrong = [
+        itemKeyOf(1, one),
+        itemKeyOf(1, { ...other, extension: null }),
+        'none',
+        'expired',
+        '_items/a',
+      ]
+      expect(await catalog.removeKeys(bucketId, wrong)).toEqual({ ids: [], tombstones: [] })
+      const keys = [...wrong, itemKeyOf(0, one), 'a', 'b\0', 'a', itemKeyOf(0, one)]
+      expect((await catalog.removeKeys(bucketId, keys)).ids).toHaveLength(3)
+      expect(await namesOf(catalog, bucketId)).toEqual([itemKeyOf(1, other), 'kept'])
+    })
+
     test('OK5 a key goes with its item, however that leaves the bucket', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')

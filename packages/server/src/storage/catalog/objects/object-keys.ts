@@ -267,6 +267,16 @@ export function* removeKey(
     : changed(yield* removeItems(bucketId, [bound.id], by, now))
 }
 
+/** The items of these keys, which are in hexadecimal digits, in a statement for all of them: another one for each would hold the lock of the bucket for long. */
+const keyedItems = eachEngine(
+  (engine) => `SELECT item_id FROM object_keys WHERE bucket_id = $1
+    AND ${engine === 'sqlite' ? 'key IN (SELECT unhex(value) FROM json_each($2))' : "key = ANY (ARRAY(SELECT decode(value, 'hex') FROM unnest($2::text[]) AS value))"}
+    AND EXISTS (SELECT 1 FROM items WHERE items.id = item_id AND ${isLive('$3')})`,
+)
+
+const unkeyedItems = `SELECT ${itemRowColumns} FROM items WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND ${isLive('$3')}
+  AND NOT EXISTS (SELECT 1 FROM object_keys WHERE item_id = items.id)`
+
 /** Removes the items that these keys name, in one transaction. Ignores keys without an item. */
 export function* removeKeys(
   bucketId: BucketId,
@@ -274,12 +284,13 @@ export function* removeKeys(
   by?: Actor,
   now = Date.now(),
 ): Work<RemovedItems> {
-  const ids = new Set<ItemId>()
-  for (const key of keys) {
-    const bound = yield* findBound(bucketId, key, now)
-    if (bound !== null) ids.add(bound.id)
-  }
-  return yield* removeItems(bucketId, [...ids], by, now)
+  const hex = keys.map((key) => Buffer.from(key).toString('hex'))
+  const keyed = yield* all((row) => itemIdOf(row, 0), keyedItems, bucketId, hex, now)
+  const ids = keys.flatMap((key) => itemIdOfKey(key) ?? [])
+  const found = ids.length === 0 ? [] : yield* all(readItemRow, unkeyedItems, bucketId, ids, now)
+  const wanted = new Set(keys)
+  const unkeyed = found.filter(({ seq, item }) => wanted.has(itemKeyOf(seq, item)))
+  return yield* removeItems(bucketId, [...keyed, ...unkeyed.map(({ item }) => item.id)], by, now)
 }
 
 /** Changes of a key that keep its item. Members that are left out stay as they are. */
