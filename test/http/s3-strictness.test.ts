@@ -192,6 +192,20 @@ test('SP8 a put whose condition is several entity tags, or a weak one, changes n
   expect(await textOf(Bucket, 'a')).toBe('text')
 })
 
+test('SP8 only a request that is signed in its headers gets the media URL, which stays valid', async () => {
+  const Bucket = await newBucket('--public-keys', 'on')
+  await put(Bucket, 'a', 'text', { ACL: 'public-read' })
+  const urlIn = ({ headers }: Response) => headers.get('x-amz-meta-mediabucket-url')
+  expect(urlIn(await fetch(url(Bucket, 'a'), { method: 'HEAD' }))).toBeNull()
+  const signed = await getSignedUrl(client, new HeadObjectCommand({ Bucket, Key: 'a' }))
+  const head = await fetch(signed, { method: 'HEAD' })
+  expect([head.status, urlIn(head)]).toEqual([200, null])
+  const media = urlIn(await sendSigned(door.pair, url(Bucket, 'a'), { method: 'HEAD' })) ?? ''
+  await client.send(new PutObjectAclCommand({ Bucket, Key: 'a', ACL: 'private' }))
+  expect((await fetch(url(Bucket, 'a'))).status).toBe(403)
+  expect((await fetch(media)).status).toBe(200)
+})
+
 test('O2 objects count as stored items, in whatever way they are stored', async () => {
   const count = async () => {
     const { samples } = await scrape(door.server)

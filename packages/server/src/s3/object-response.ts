@@ -143,8 +143,9 @@ export class ObjectResponder {
       ...(isPartial ? ['content-range', `bytes ${start}-${end}/${size}`] : []),
       ...(parts === null ? [] : ['x-amz-mp-parts-count', `${parts}`]),
       ...headOfObject(variant === null ? shown : { metadata: headers.metadata, ...cacheOf(shown) }),
-      // Not in the response to a GET: programs compare the metadata of what they read with those that they sent.
-      ...(request.request.method === 'HEAD'
+      // Not in the response to a GET: programs compare the metadata of what they read with those that they sent. Not for everybody who has a URL: the media URL
+      // is valid when that of the object no longer is.
+      ...(request.request.method === 'HEAD' && !request.isUrl
         ? [urlMetadata, mediaUrl(this.#http.urls, item.id, item.extension)]
         : []),
       ...(variant === null ? checksumHead(request, object, sent) : []),
