@@ -3,6 +3,8 @@ import {
   CompleteMultipartUploadCommand,
   CopyObjectCommand,
   CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
   GetObjectAclCommand,
   HeadObjectCommand,
   PutObjectAclCommand,
@@ -206,15 +208,23 @@ test('SP8 only a request that is signed in its headers gets the media URL, which
   expect((await fetch(media)).status).toBe(200)
 })
 
-test('O2 objects count as stored items, in whatever way they are stored', async () => {
+test('O2 objects count as stored and deleted items, in whatever way they are stored and deleted', async () => {
   const count = async () => {
     const { samples } = await scrape(door.server)
-    return ['items', 'bytes'].map((name) => samples.get(`mediabucket_uploaded_${name}_total{}`) ?? 0)
+    return ['uploaded_items', 'uploaded_bytes', 'deleted_items'].map(
+      (name) => samples.get(`mediabucket_${name}_total{}`) ?? 0,
+    )
   }
   const Bucket = await newBucket()
-  const [items = 0, bytes = 0] = await count()
-  await put(Bucket, 'put', 'text')
+  const [items = 0, bytes = 0, deleted = 0] = await count()
+  const { ETag } = await put(Bucket, 'put', 'text')
   await putParts(Bucket, 'parts', [Buffer.from('parts')])
   await client.send(new CopyObjectCommand({ Bucket, Key: 'copy', CopySource: `${Bucket}/put` }))
-  expect(await count()).toEqual([items + 3, bytes + 13])
+  expect(await count()).toEqual([items + 3, bytes + 13, deleted])
+  const remove = (...Objects: { Key: string; ETag?: string | undefined }[]) =>
+    client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } }))
+  for (const Key of ['parts', 'none']) await client.send(new DeleteObjectCommand({ Bucket, Key }))
+  await remove({ Key: 'copy' }, { Key: 'none' })
+  await remove({ Key: 'put', ETag }, { Key: 'none', ETag })
+  expect(await count()).toEqual([items + 3, bytes + 13, deleted + 3])
 })

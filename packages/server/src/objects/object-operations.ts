@@ -215,10 +215,11 @@ export function refusal(refused: KeyRefusal): Error {
   })
 }
 
-/** Deletes the blobs of removed items in the background. Throws the fault of a change that was not made. */
-function settle(deleteLater: ObjectParts['deleteLater'], change: KeyChange): void {
+/** Deletes the blobs of removed items in the background. Returns the number of these items. Throws the fault of a change that was not made. */
+function settle(deleteLater: ObjectParts['deleteLater'], change: KeyChange): number {
   if (change.refused !== null) throw refusal(change.refused)
   deleteLater(change.tombstones)
+  return change.ids.length
 }
 
 /**
@@ -360,28 +361,30 @@ export function listedChecksum(headers: string): ListedObject['checksum'] {
 }
 
 /**
- * Deletes an object, or moves its item to the trash of the bucket. Does nothing if there is none, unless a condition requires one. Throws ObjectFault
- * `precondition-failed`, and `key-unknown` with `ifMatch`.
+ * Deletes an object, or moves its item to the trash of the bucket. Does nothing if there is none, unless a condition requires one. Returns the number of
+ * removed items. Throws ObjectFault `precondition-failed`, and `key-unknown` with `ifMatch`.
  */
 async function deleteObject(
   { catalog, deleteLater }: Pick<ObjectParts, 'catalog' | 'deleteLater'>,
   { bucketId, actor }: ObjectCaller,
   key: string,
   conditions: ObjectConditions = {},
-): Promise<void> {
-  if (!canBeKey(key)) return
+): Promise<number> {
+  if (!canBeKey(key)) return 0
   const change = await catalog.removeKey(bucketId, key, conditions, actor)
-  if (change.refused !== 'key-unknown' || conditions.ifMatch !== undefined) settle(deleteLater, change)
+  if (change.refused === 'key-unknown' && conditions.ifMatch === undefined) return 0
+  return settle(deleteLater, change)
 }
 
-/** Deletes the objects with these keys in one transaction. */
+/** Deletes the objects with these keys in one transaction. Returns the number of removed items. */
 async function deleteObjects(
   { catalog, deleteLater }: Pick<ObjectParts, 'catalog' | 'deleteLater'>,
   { bucketId, actor }: ObjectCaller,
   keys: readonly string[],
-): Promise<void> {
-  const { tombstones } = await catalog.removeKeys(bucketId, keys.filter(canBeKey), actor)
+): Promise<number> {
+  const { ids, tombstones } = await catalog.removeKeys(bucketId, keys.filter(canBeKey), actor)
   deleteLater(tombstones)
+  return ids.length
 }
 
 /**

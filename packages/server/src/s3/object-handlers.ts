@@ -117,8 +117,8 @@ async function bytesOf(
   return body.read(readBody)
 }
 
-async function deleteObject({ operations: { objects } }: S3Context, { request, caller, key }: ObjectCall) {
-  await objects.deleteObject(caller, key, readConditions(request))
+async function deleteObject({ http, operations }: S3Context, { request, caller, key }: ObjectCall) {
+  http.metrics.deletedItems.inc(await operations.objects.deleteObject(caller, key, readConditions(request)))
   return { status: 204 }
 }
 
@@ -146,16 +146,17 @@ export async function deleteObjects(context: S3Context, call: BucketCall) {
     return { key, conditions: etag === undefined ? noConditions : { ifMatch: tagOf(etag) } }
   })
   const { objects } = context.operations
+  const { deletedItems } = context.http.metrics
   if (keys.every(({ conditions }) => conditions.ifMatch === undefined)) {
     const all = keys.map(({ key }) => key)
-    await objects.deleteObjects(call.caller, all)
+    deletedItems.inc(await objects.deleteObjects(call.caller, all))
     return { status: 200, xml: ['DeleteResult', deletedOf(all, isQuiet)] } as const
   }
   const deleted: string[] = []
   const failed: { readonly Key: string; readonly Code: string; readonly Message: string }[] = []
   for (const { key, conditions } of keys) {
     try {
-      await objects.deleteObject(call.caller, key, conditions)
+      deletedItems.inc(await objects.deleteObject(call.caller, key, conditions))
       deleted.push(key)
     } catch (error) {
       const { code, message } = errorOf(error, (unknown) => context.reportFault(unknown, call.request))

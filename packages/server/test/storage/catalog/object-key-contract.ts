@@ -45,7 +45,7 @@ export function describeObjectKeys(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const first = await put(catalog, bucketId, 'k')
       const second = await put(other, bucketId, 'k')
-      expect(second.change).toEqual({ refused: null, tombstones: [first.item.id] })
+      expect(second.change).toEqual({ refused: null, ids: [first.item.id], tombstones: [first.item.id] })
       expect(await catalog.item(first.item.id)).toBeNull()
       expect(await catalog.findKey(bucketId, 'k')).toMatchObject({ item: { id: second.item.id } })
       const third = newKey('k', newItem(), { etag: 'c'.repeat(32) })

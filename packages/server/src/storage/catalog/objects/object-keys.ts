@@ -70,15 +70,10 @@ interface KeyConditions {
 /** Why a change was not made. */
 export type KeyRefusal = 'key-unknown' | 'precondition-failed' | 'replacement-forbidden'
 
-/** The blobs that a change leaves to be deleted, or why it was not made. */
-export type KeyChange =
-  | { readonly refused: KeyRefusal }
-  | { readonly refused: null; readonly tombstones: readonly ItemId[] }
+/** The items that a change has removed, and those whose blobs are to be deleted, or why it was not made. */
+export type KeyChange = { readonly refused: KeyRefusal } | ({ readonly refused: null } & RemovedItems)
 
-const changed = ({ tombstones }: Pick<RemovedItems, 'tombstones'>): KeyChange => ({
-  refused: null,
-  tombstones,
-})
+const changed = (removed: RemovedItems): KeyChange => ({ refused: null, ...removed })
 
 /** The columns of KeyDetails, in which the names are none of `items`. */
 const keyColumns = 'etag, parts, is_public, headers, modified_at'
@@ -211,7 +206,7 @@ export function* freeKey(
   if (bound !== null) return changed(yield* removeItems(bucketId, [bound.id], by, now))
   // The item that has it has expired, and is not removed yet.
   if (stored !== null) yield* takeKey(bucketId, Buffer.from(key))
-  return changed({ tombstones: [] })
+  return changed({ ids: [], tombstones: [] })
 }
 
 /** Adds an item to the end of its bucket, with a key that is free. The caller has counted it in the quota and the limits. */
@@ -321,7 +316,7 @@ export function* editKey(
   )
   const names = [...(isPublic === undefined ? [] : ['public']), ...(headers === null ? [] : ['headers'])]
   yield* record(by, (by) => ({ action: 'edit', by, bucketId, target: bound.id, detail: { changed: names } }))
-  return changed({ tombstones: [] })
+  return changed({ ids: [], tombstones: [] })
 }
 
 /** The row of a key, as it is copied to another catalog. */
