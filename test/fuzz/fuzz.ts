@@ -3,6 +3,7 @@ import { fuzzForms } from './forms.ts'
 import { fuzzLarge } from './large.ts'
 import { fuzzLinks } from './links.ts'
 import { fuzzListing } from './listing.ts'
+import { fuzzObjects } from './objects.ts'
 import { seeded } from './random.ts'
 import { fuzzHeads, fuzzValues } from './requests.ts'
 import { openTarget, type Target } from './target.ts'
@@ -26,6 +27,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   jwts: { fuzz: fuzzJwts, times: 40, atOnce: 10 },
   links: { fuzz: fuzzLinks, times: 60, atOnce: 10 },
   keys: { fuzz: fuzzKeys, times: 20, atOnce: 5 },
+  objects: { fuzz: fuzzObjects, times: 15, atOnce: 5 },
   // One at a time, because each measures the CPU of the service.
   large: { fuzz: fuzzLarge, times: 10, atOnce: 1 },
   listing: { fuzz: fuzzListing, times: 1, atOnce: 1 },

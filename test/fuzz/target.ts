@@ -51,6 +51,44 @@ const spareFiles = 60
 /** Items that remain from one round to the next. */
 const remainingItems = 60
 
+/** Calls `fail` for an error of the server, and for one that exposes an internal detail. */
+export function expectForeseen({ status, body }: RawResponse, fail: (why: string) => void): void {
+  if (!(status >= 100 && status < 600)) fail('no HTTP response')
+  if (status >= 500 && !foreseen.has(status)) fail('an error of the server')
+  if (status >= 400 && secrets.test(body)) fail('an error that exposes a secret or an internal detail')
+}
+
+/**
+ * Sends bytes and reads until the server closes the connection, or is silent for `wait` milliseconds. Null without a response, and if `cut` closes the
+ * connection after that many bytes.
+ */
+export function exchange(
+  url: string,
+  bytes: Uint8Array,
+  cut: number | undefined,
+  wait: number,
+): Promise<RawResponse | null> {
+  return new Promise((resolve) => {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    const chunks: Buffer[] = []
+    socket.write(cut === undefined ? bytes : bytes.subarray(0, cut), () => {
+      if (cut !== undefined) socket.destroy()
+    })
+    socket.setTimeout(wait, () => socket.destroy())
+    socket.on('data', (chunk) => chunks.push(chunk))
+    // The server may reset the connection.
+    socket.on('error', () => undefined)
+    socket.on('close', () =>
+      resolve(
+        cut !== undefined || chunks.length === 0
+          ? null
+          : parseResponse(Buffer.concat(chunks).toString('latin1')),
+      ),
+    )
+  })
+}
+
 export async function openTarget(random: Random): Promise<Target> {
   const issuer = await startIssuer()
   const server = await startServer({
@@ -61,6 +99,7 @@ export async function openTarget(random: Random): Promise<Target> {
     MEDIABUCKET_ADDRESS_RATE: 'off',
     MEDIABUCKET_AUTH_FAILURE_RATE: 'off',
     MEDIABUCKET_MAX_FILE_SIZE: '2MB',
+    MEDIABUCKET_S3_PORT: '0',
   })
   const { token } = server
   const instance = instanceOf(server, token)
@@ -79,40 +118,20 @@ export async function openTarget(random: Random): Promise<Target> {
         `${why}: ${status} ${body.slice(0, 500)}\nfor ${JSON.stringify(requestText.slice(0, 2_000))}`,
       )
     }
-    if (!(status >= 100 && status < 600)) fail('no HTTP response')
-    if (status >= 500 && !foreseen.has(status)) fail('an error of the server')
+    expectForeseen(response, fail)
     if (status < 400) return
-    if (secrets.test(body) || body.includes(token))
-      fail('an error that exposes a secret or an internal detail')
+    if (body.includes(token)) fail('an error that exposes a token')
     if (headers.get('content-type') !== 'application/problem+json') fail('an error that is no problem')
     // Responses to HEAD have no body.
     if (body !== '' && typeof JSON.parse(body) !== 'object') fail('a problem that is no object')
   }
 
-  const send: Target['send'] = (bytes, cut, wait = patience) =>
-    new Promise((resolve, reject) => {
-      const { hostname, port } = new URL(server.url)
-      const all = Buffer.from(bytes as string)
-      const socket = connect(Number(port), hostname)
-      const chunks: Buffer[] = []
-      socket.write(cut === undefined ? all : all.subarray(0, cut), () => {
-        if (cut !== undefined) socket.destroy()
-      })
-      socket.setTimeout(wait, () => socket.destroy())
-      socket.on('data', (chunk) => chunks.push(chunk))
-      // The server may reset the connection.
-      socket.on('error', () => undefined)
-      socket.on('close', () => {
-        if (cut !== undefined || chunks.length === 0) return resolve(null)
-        try {
-          const response = parseResponse(Buffer.concat(chunks).toString('latin1'))
-          checkResponse(all.toString('latin1'), response)
-          resolve(response)
-        } catch (error) {
-          reject(error)
-        }
-      })
-    })
+  const send: Target['send'] = async (bytes, cut, wait = patience) => {
+    const all = Buffer.from(bytes as string)
+    const response = await exchange(server.url, all, cut, wait)
+    if (response !== null) checkResponse(all.toString('latin1'), response)
+    return response
+  }
 
   return {
     instance,
