@@ -111,14 +111,19 @@ describe('PostgreSQL with a standby', () => {
     expect(await catalog.findGrant(hashOf('b'))).toMatchObject({ bucketId })
   })
 
-  test('the resolution of a lost commit waits until a synchronous standby has the commit', async () => {
-    const url = await newDatabase('synchronous')
+  test.each([
+    ['the connection is lost', 'pg_terminate_backend'],
+    // As statement_timeout does: the server then reports success with a warning.
+    ['the wait is cancelled', 'pg_cancel_backend'],
+  ])('if %s, a commit is acknowledged when a synchronous standby has it', async (_, interrupt) => {
+    const name = `synchronous_${interrupt}`
+    const url = await newDatabase(name)
     const catalog = await openCatalog(url())
     const bucketId = await newBucket(catalog, 'b')
     /** The backend that waits for the standby, other than this one. */
     const waiting = async (other = 0) => {
       const statement = `SELECT pid FROM pg_stat_activity
-        WHERE datname = 'synchronous' AND wait_event = 'SyncRep' AND pid <> ${other}`
+        WHERE datname = '${name}' AND wait_event = 'SyncRep' AND pid <> ${other}`
       return Number((await rowsOf(primary.url('postgres'), statement))[0]?.['pid'] ?? 0)
     }
     await onServer(primary.url('postgres'), "ALTER SYSTEM SET synchronous_standby_names = '*'")
@@ -132,7 +137,7 @@ describe('PostgreSQL with a standby', () => {
     })
     await until('the commit', async () => (await waiting()) > 0)
     const backend = await waiting()
-    await onServer(primary.url('postgres'), `SELECT pg_terminate_backend(${backend})`)
+    await onServer(primary.url('postgres'), `SELECT ${interrupt}(${backend})`)
     await until('the resolution', async () => isAdded || (await waiting(backend)) > 0)
     expect(isAdded).toBe(false)
     await standby.control('start')

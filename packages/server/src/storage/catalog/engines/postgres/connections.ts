@@ -402,9 +402,9 @@ export class TransactionFailed extends Error {
   override readonly name = 'TransactionFailed'
 }
 
-/** Throws TransactionFailed if the server rolled back instead. After any other error the outcome is unknown. */
+/** Throws TransactionFailed if the server rolled back instead. After any other error the outcome is unknown, or not final (CommitUnconfirmed). */
 export async function commitTransaction(session: Session): Promise<void> {
-  const command = await session.execute('COMMIT')
+  const command = await session.commit()
   if (command !== 'COMMIT') throw new TransactionFailed(`the server ran ${command} instead of COMMIT`)
 }
 

@@ -28,7 +28,15 @@ import {
   sendItems,
   type Transaction,
 } from './postgres-writes.ts'
-import { asFault, isConflict, isDead, isUnprepared, type Session, sqlState } from './session.ts'
+import {
+  asFault,
+  isConflict,
+  isDead,
+  isUnprepared,
+  type Session,
+  sqlState,
+  unknownOutcome,
+} from './session.ts'
 
 /** The largest batch: writes, and bytes of contents. */
 const batchChanges = 256
@@ -204,7 +212,7 @@ export async function commitBatch(
         try {
           if (await wasCommitted(connections, id)) return sent
         } catch (cause) {
-          return failAll(writes, unknownOutcome(cause))
+          return failAll(writes, unknownOutcome(asFault(cause)))
         }
       }
       if (error instanceof GroupFailed) {
@@ -243,12 +251,6 @@ async function commitEachBucket(
 
 const failAll = (writes: readonly Write[], error: unknown): Outcome[] => writes.map(() => ({ error }))
 
-/** The code is not `catalog-unavailable`, because the operations remove the bytes of an upload that failed with that code. */
-const unknownOutcome = (cause: unknown): Fault =>
-  new Fault('overloaded', 'The database did not confirm this write: it may or may not be stored.', {
-    cause: asFault(cause),
-  })
-
 const beginBatch = (id: string, timeout: number): string =>
   `SET LOCAL lock_timeout = ${timeout};INSERT INTO batches (id) VALUES ('${id}')`
 
@@ -275,7 +277,9 @@ async function runBatch(
     const [applied, committed] = await Promise.allSettled([sent, commitTransaction(session)])
     if (committed.status === 'fulfilled')
       // The server has executed all that it received. So a result could not be read, or the driver did not send a statement.
-      return applied.status === 'fulfilled' ? outcomes : failAll(first, unknownOutcome(applied.reason))
+      return applied.status === 'fulfilled'
+        ? outcomes
+        : failAll(first, unknownOutcome(asFault(applied.reason)))
     // The error of the uploads has the cause, and determines whether they are retried one by one. It also causes the error of the commit.
     if (applied.status === 'rejected') throw failureOfGroup(applied.reason)
     throw committed.reason
@@ -360,7 +364,7 @@ const resolveTimeout = 60_000
 const retryInterval = 250
 
 /**
- * Returns whether the batch with this id was committed, after its connection was lost during the commit. Inserts the same id, which
+ * Returns whether the batch with this id was committed, after its commit was not confirmed. Inserts the same id, which
  * waits for the old transaction if it is still in progress, and which prevents its commit if it has not committed. So false means
  * that it never will. Throws if the database cannot be reached in time: the outcome stays unknown.
  *

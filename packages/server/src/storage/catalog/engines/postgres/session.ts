@@ -14,6 +14,8 @@ export interface Session {
   write(statement: string, ...values: unknown[]): Promise<number>
   /** Runs statements without parameters, in one message. Returns the name of the last command as the server reports it. */
   execute(statements: string): Promise<string>
+  /** Sends COMMIT. Returns as execute. Throws CommitUnconfirmed. */
+  commit(): Promise<string>
 }
 
 /** Whether statements are prepared under names; shared by all connections to a database. */
@@ -51,6 +53,11 @@ export function openSession(
     }
     return reporting<QueryArrayResult<unknown[]>>(limit, (done) => client.query(query, done))
   }
+  async function execute(statements: string): Promise<string> {
+    const result = await reporting<unknown>(limit, (done) => client.query(statements, done))
+    const last: unknown = Array.isArray(result) ? result.at(-1) : result
+    return isResult(last) ? last.command : ''
+  }
   return {
     async run(statement, ...values) {
       return (await send(statement, values)).rows
@@ -58,13 +65,31 @@ export function openSession(
     async write(statement, ...values) {
       return (await send(statement, values)).rowCount ?? 0
     },
-    async execute(statements) {
-      const result = await reporting<unknown>(limit, (done) => client.query(statements, done))
-      const last: unknown = Array.isArray(result) ? result.at(-1) : result
-      return isResult(last) ? last.command : ''
+    execute,
+    async commit() {
+      const warnings: string[] = []
+      const onNotice = ({ code, message }: Notice) => {
+        if (code === warningState) warnings.push(message ?? '')
+      }
+      client.on('notice', onNotice)
+      try {
+        const command = await execute('COMMIT')
+        if (warnings.length > 0) throw new CommitUnconfirmed(warnings.join('; '))
+        return command
+      } finally {
+        client.removeListener('notice', onNotice)
+      }
     },
   }
 }
+
+interface Notice {
+  readonly code: string | undefined
+  readonly message: string | undefined
+}
+
+/** The SQLSTATE of the warning with which COMMIT succeeds without its synchronous standby. Its text depends on the language of the server. */
+const warningState = '01000'
 
 /**
  * Runs a query of the driver, for `timeout` milliseconds at most, or for any time if it is 0. After this time the connection is destroyed: the driver
@@ -192,6 +217,14 @@ export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
 }
 
+/**
+ * The server has committed, but no longer waits for a synchronous standby: `statement_timeout` has ended, or an administrator has cancelled the
+ * wait. A failover could lose the commit.
+ */
+export class CommitUnconfirmed extends Error {
+  override readonly name = 'CommitUnconfirmed'
+}
+
 /** The SQLSTATE of an error that PostgreSQL or a connection pooler reported; null for any other error. */
 export const sqlState = (error: unknown): string | null =>
   error instanceof DatabaseError ? (error.code ?? null) : null
@@ -215,8 +248,13 @@ export const isUnprepared = (error: unknown): boolean => /^(26000|42P05)$/.test(
 /** The transaction conflicted with another one. It can succeed if it is repeated. */
 export const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(sqlState(error) ?? '')
 
-/** Maps an error after which nothing was changed to a Fault; returns an unexpected error unchanged. */
+/** The code is not `catalog-unavailable`, because the operations remove the bytes of an upload that failed with that code. */
+export const unknownOutcome = (cause: unknown): Fault =>
+  new Fault('overloaded', 'The database did not confirm this write: it may or may not be stored.', { cause })
+
+/** Maps an error after which nothing was changed, and CommitUnconfirmed, to a Fault; returns an unexpected error unchanged. */
 export function asFault(error: unknown): unknown {
+  if (error instanceof CommitUnconfirmed) return unknownOutcome(error)
   const state = sqlState(error) ?? ''
   if (state === '53100')
     return new Fault('storage-full', 'The database has no space left on its disk.', { cause: error })
