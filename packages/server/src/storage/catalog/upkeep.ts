@@ -243,8 +243,9 @@ export function* recordUpkeep({ kind, finishedAt, faults }: UpkeepRun, by?: Acto
 
 const waitForChanges = {
   sqlite: null,
-  // A transaction that changes these tables holds locks that exclude this one until it ends.
-  postgres: 'LOCK TABLE items, uploads, object_parts, intents IN SHARE MODE',
+  // A transaction that has begun holds a lock of `batches`, also while its other statements are on the network, and one that changes the other
+  // tables holds locks of them. `batches` first, so that a transaction that waits for this one holds nothing.
+  postgres: 'LOCK TABLE batches, items, uploads, object_parts, intents IN SHARE MODE',
 }
 
 /**
