@@ -172,7 +172,7 @@ export class ObjectCalls {
   ): Promise<StoredPart> {
     const command = new UploadPartCopyCommand({
       ...this.#at(key),
-      ...{ UploadId: upload, PartNumber: number, CopySource: `${this.#bucket}/${from.key}` },
+      ...{ UploadId: upload, PartNumber: number, CopySource: `${this.#bucket}/${encodeKey(from.key)}` },
       CopySourceRange: `bytes=${from.start}-${from.end}`,
     })
     const { CopyPartResult } = await this.#sending((options) => this.#repeating.send(command, options))
@@ -263,6 +263,9 @@ export class ObjectCalls {
     }
   }
 }
+
+/** The key in a URL, as the store decodes it: a foreign object can have any name. */
+const encodeKey = (key: string): string => key.split('/').map(encodeURIComponent).join('/')
 
 const isNodeStream = (body: unknown): body is Readable =>
   typeof body === 'object' && body !== null && 'pipe' in body && 'destroy' in body

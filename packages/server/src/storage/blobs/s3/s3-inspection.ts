@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { Fault } from '../../../core/faults.ts'
 import type { S3Location } from '../../../core/storage-urls.ts'
-import type { BlobInspection } from '../blobs.ts'
+import { type BlobInspection, EntryUnmovable } from '../blobs.ts'
+import { StoreError } from './errors.ts'
 import { createS3Clients, meaningOf, ObjectCalls } from './object-calls.ts'
 
 const lostAndFound = 'lost+found/'
@@ -50,7 +52,12 @@ export async function openS3Inspection(location: S3Location): Promise<BlobInspec
       if (size === null) return null
       const name = entry.path.replaceAll('/', '.')
       const path = `${lostAndFound}${entry.kind}.${name}.${randomBytes(4).toString('hex')}`
-      await copy(from, size, `${prefix}${path}`)
+      await copy(from, size, `${prefix}${path}`).catch(async (error: unknown) => {
+        // Ceph decodes the name of the source twice, and does not find one with a percent sign or a question mark.
+        if (isUnknownKey(error) && (await calls.head(from)) !== null)
+          throw new EntryUnmovable(`${entry.path} cannot be copied`, { cause: error })
+        throw error
+      })
       await calls.remove(from)
       return path
     },
@@ -62,3 +69,6 @@ export async function openS3Inspection(location: S3Location): Promise<BlobInspec
     },
   }
 }
+
+const isUnknownKey = (error: unknown): boolean =>
+  error instanceof Fault && error.cause instanceof StoreError && error.cause.reason === 'NoSuchKey'
