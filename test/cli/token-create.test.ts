@@ -63,6 +63,21 @@ test('ST1 token create --service prints a token with the scopes that are named, 
   )
 })
 
+test('SP1 token create --s3 says that its keys are printed again, except where it prints the token too', async () => {
+  const create = (...args: string[]) => server.command('token', 'create', '--s3', ...args)
+  for (const owner of [
+    ['--bucket', 'keyed'],
+    ['--service', '--scope', 'media:read'],
+  ]) {
+    const { stdout, stderr } = await create(...owner)
+    expect(stdout).toMatch(/^AWS_ACCESS_KEY_ID=\w+\nAWS_SECRET_ACCESS_KEY=\S+\n$/)
+    expect(stderr).toMatch(/ Its keys for the S3 protocol, which `mediabucket token keys` prints again:\n$/)
+    const [, id = ''] = /_ID=(\w+)/.exec(stdout) ?? []
+    expect((await server.command('token', 'keys', id)).stdout).toBe(stdout)
+    expect((await create(...owner, '--json')).stderr).toMatch(/ It is shown only now:\n$/)
+  }
+})
+
 test('T8 token rotate replaces a token of a bucket, as long as it is valid', async () => {
   const old = await makeToken(server, '--bucket', 'rotated', '--name', 'app', '--expires', '2d')
   const { stdout, stderr } = await server.command('token', 'rotate', 'app', '--overlap', '30m')

@@ -316,29 +316,32 @@ test('L18 a host name is used in every URL as it was set', async () => {
   expect(warnings(server)).toEqual([])
 })
 
-test('O7 an address in use is reported in one line with the cause and the remedy, and the next start prints the first token', async () => {
-  await using directory = await temporaryDirectory()
-  const holder = createServer()
-  const port = await new Promise<number>((resolve) => {
-    holder.listen(0, '127.0.0.1', () => {
-      const address = holder.address()
-      resolve(typeof address === 'object' && address ? address.port : 0)
+test.each(['MEDIABUCKET_PORT', 'MEDIABUCKET_S3_PORT'])(
+  'O7 an address in use is reported in one line with the cause and the remedy, and the next start prints the first token: %s',
+  async (setting) => {
+    await using directory = await temporaryDirectory()
+    const holder = createServer()
+    const port = await new Promise<number>((resolve) => {
+      holder.listen(0, '127.0.0.1', () => {
+        const address = holder.address()
+        resolve(typeof address === 'object' && address ? address.port : 0)
+      })
     })
-  })
-  try {
-    const settings = { MEDIABUCKET_DATA: directory.path, MEDIABUCKET_PORT: String(port) }
-    const failure = await runCommand(['serve'], settings).catch((error) => error)
-    expect(failure).toMatchObject({ code: 1, stdout: '' })
-    expect(failure.stderr.replace(/^\{.*\}\n/gm, '')).toBe(
-      `mediabucket: the address 127.0.0.1:${port} is already in use. Stop the program that uses it, or set MEDIABUCKET_PORT to a free port.\n`,
-    )
-    expect(failure.stderr).not.toMatch(/\.[jt]s:/)
-  } finally {
-    holder.close()
-  }
-  await using server = await startServer({}, directory.path)
-  expect((await server.request('/api/media')).status).toBe(200)
-})
+    try {
+      const settings = { MEDIABUCKET_DATA: directory.path, MEDIABUCKET_PORT: '0', [setting]: String(port) }
+      const failure = await runCommand(['serve'], settings).catch((error) => error)
+      expect(failure).toMatchObject({ code: 1, stdout: '' })
+      expect(failure.stderr.replace(/^\{.*\}\n/gm, '')).toBe(
+        `mediabucket: the address 127.0.0.1:${port} is already in use. Stop the program that uses it, or set ${setting} to a free port.\n`,
+      )
+      expect(failure.stderr).not.toMatch(/\.[jt]s:/)
+    } finally {
+      holder.close()
+    }
+    await using server = await startServer({}, directory.path)
+    expect((await server.request('/api/media')).status).toBe(200)
+  },
+)
 
 test.each([
   ['MEDIABUCKET_HOST', 'no-such-host.invalid'],

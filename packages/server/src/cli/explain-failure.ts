@@ -37,18 +37,19 @@ function explainListening(error: Error): string | null {
   // `bind` is the call of the parent of several workers.
   if ((error.syscall !== 'listen' && error.syscall !== 'bind') || !('address' in error)) return null
   const port = 'port' in error ? error.port : ''
+  const setting = 'setting' in error ? error.setting : 'MEDIABUCKET_PORT'
   const address = String(error.address).includes(':')
     ? `[${error.address}]:${port}`
     : `${error.address}:${port}`
   switch (error.code) {
     case 'EADDRINUSE':
-      return `the address ${address} is already in use. Stop the program that uses it, or set MEDIABUCKET_PORT to a free port.`
+      return `the address ${address} is already in use. Stop the program that uses it, or set ${setting} to a free port.`
     case 'EADDRNOTAVAIL':
       return `${error.address} is not an address of this machine. Set MEDIABUCKET_HOST to one that is.`
     case 'EACCES':
-      return `this user may not listen on ${address}. Set MEDIABUCKET_PORT to a port from 1024 on.`
+      return `this user may not listen on ${address}. Set ${setting} to a port from 1024 on.`
     default:
-      return `the service cannot listen on ${address} (${error.code}). Set MEDIABUCKET_HOST and MEDIABUCKET_PORT to another address.`
+      return `the service cannot listen on ${address} (${error.code}). Set MEDIABUCKET_HOST and ${setting} to another address.`
   }
 }
 

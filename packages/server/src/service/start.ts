@@ -126,8 +126,9 @@ async function startProcess(context: StartContext, parts: ProcessParts): Promise
   const { data, ownLocks, remover, deleter, openBytes } = stored
 
   // The port is bound before, because URLs in responses contain it where MEDIABUCKET_PORT is 0.
-  const bound = await openPort(context, config.port)
-  const boundS3 = config.s3Port === null ? null : await openPort(context, config.s3Port)
+  const bound = await openPort(context, config.port, 'MEDIABUCKET_PORT')
+  const boundS3 =
+    config.s3Port === null ? null : await openPort(context, config.s3Port, 'MEDIABUCKET_S3_PORT')
   const provided = await provideOperations(context, stored, bound)
   const { settings, operations } = provided
   if (isWhole) metrics.watchReadiness(operations.monitoring.readiness)
@@ -330,10 +331,16 @@ export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peer
 const openIssuer = async (...settings: Parameters<typeof import('../access/issuer-users.ts').openIssuer>) =>
   (await import('../access/issuer-users.ts')).openIssuer(...settings)
 
-/** Binds exactly one address, also for a host name that has an IPv4 and an IPv6 address. */
-async function openPort({ config, closers }: StartContext, port: number): Promise<BoundPort> {
+/** Binds exactly one address, also for a host name that has an IPv4 and an IPv6 address. An error of binding it gets the name of its setting. */
+async function openPort(
+  { config, closers }: StartContext,
+  port: number,
+  setting: 'MEDIABUCKET_PORT' | 'MEDIABUCKET_S3_PORT',
+): Promise<BoundPort> {
   const { address } = await lookup(config.host, { order: 'ipv4first' })
-  const bound = await bindPort(address, port)
+  const bound = await bindPort(address, port).catch((error) => {
+    throw Object.assign(error, { setting })
+  })
   closers.add('the port', bound.close)
   return bound
 }

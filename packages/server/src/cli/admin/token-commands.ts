@@ -87,7 +87,7 @@ ${limitOptionsHelp}`,
       const { id, token, bucket, isNewBucket, keys } = await tokens.create(request)
       if (isNewBucket) report(newBucketReport(bucket, await tokens.bucketNames(), connectionText(context)))
       report(
-        `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}${limits === null ? '' : ` and the limits ${limitTexts(limits).join('; ')}`}. It is shown only now:`,
+        `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}${limits === null ? '' : ` and the limits ${limitTexts(limits).join('; ')}`}. ${shownNow(keys, values.json === true)}:`,
       )
       for (const line of secretLines(token, keys, values.json === true)) print(line)
     })
@@ -134,7 +134,7 @@ async function createServiceToken(
     return { ...issued, keys: values.s3 === true ? await keyPairOf(catalog, issued.id, now) : null }
   })
   report(
-    `Created the service token ${id} with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
+    `Created the service token ${id} with the scopes ${request.scopes.join(', ')}. ${shownNow(keys, values.json === true)}:`,
   )
   for (const line of secretLines(token, keys, values.json === true)) print(line)
 }
@@ -144,6 +144,12 @@ function secretLines(token: string, keys: KeyPair | null, isJson: boolean): read
   if (isJson) return [JSON.stringify({ token, ...keys })]
   return keys === null ? [token] : keyLines(keys)
 }
+
+/** The token itself is never printed again, its keys are. */
+const shownNow = (keys: KeyPair | null, isJson: boolean): string =>
+  keys === null || isJson
+    ? 'It is shown only now'
+    : 'Its keys for the S3 protocol, which `mediabucket token keys` prints again'
 
 const keyLines = ({ access_key_id, secret_access_key }: KeyPair): readonly string[] => [
   `AWS_ACCESS_KEY_ID=${access_key_id}`,
