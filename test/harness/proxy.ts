@@ -39,6 +39,11 @@ const nginxCommand = (directory: string) => [
   ...['-c', join(directory, 'config')],
 ]
 
+const caddyCommand = (directory: string) => [
+  ...['caddy', 'run', '--adapter', 'caddyfile'],
+  ...['--config', join(directory, 'config')],
+]
+
 /** The configurations, and how each is run below `directory`. */
 const kinds = {
   nginx: {
@@ -95,6 +100,20 @@ const kinds = {
       ),
     command: nginxCommand,
   },
+  'nginx for the port of S3': {
+    path: '',
+    configure: (directory: string, port: number, securePort: number, service: string) =>
+      nginx(
+        directory,
+        replaced(read('docs/operations/nginx-s3-port.conf'), {
+          'listen 443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${securePort} ssl http2;`,
+          '/etc/ssl/s3.example.org/fullchain.pem': join(directory, 'certificate.pem'),
+          '/etc/ssl/s3.example.org/privkey.pem': join(directory, 'key.pem'),
+          '127.0.0.1:9000': service,
+        }),
+      ),
+    command: nginxCommand,
+  },
   'nginx before several servers': {
     path: '',
     configure: (directory: string, port: number, _: number, services: string) =>
@@ -113,20 +132,28 @@ const kinds = {
   caddy: {
     path: '',
     configure: (_: string, port: number, _securePort: number, service: string) =>
-      `{\n\tadmin off\n\tauto_https off\n}\n${replaced(read('docs/operations/Caddyfile'), {
-        'media.example.org {': `http://127.0.0.1:${port} {`,
-        '127.0.0.1:8080': service,
-      })}`,
-    command: (directory: string) => [
-      'caddy',
-      'run',
-      '--adapter',
-      'caddyfile',
-      '--config',
-      join(directory, 'config'),
-    ],
+      caddy(
+        replaced(read('docs/operations/Caddyfile'), {
+          'media.example.org {': `http://127.0.0.1:${port} {`,
+          '127.0.0.1:8080': service,
+        }),
+      ),
+    command: caddyCommand,
+  },
+  'caddy for the port of S3': {
+    path: '',
+    configure: (_: string, port: number, _securePort: number, service: string) =>
+      caddy(
+        replaced(read('docs/operations/s3-port.Caddyfile'), {
+          's3.example.org {': `http://127.0.0.1:${port} {`,
+          '127.0.0.1:9000': service,
+        }),
+      ),
+    command: caddyCommand,
   },
 }
+
+const caddy = (sites: string) => `{\n\tadmin off\n\tauto_https off\n}\n${sites}`
 
 const nginx = (directory: string, http: string) => `daemon off; pid ${directory}/pid; error_log stderr;
 ${process.getuid?.() === 0 ? 'user root;' : ''}
@@ -141,7 +168,7 @@ ${http}
 export type ProxyKind = keyof typeof kinds
 
 export async function openProxy(kind: ProxyKind): Promise<Proxy> {
-  needTools(kind === 'caddy' ? 'caddy' : 'nginx', 'openssl')
+  needTools(kind.startsWith('caddy') ? 'caddy' : 'nginx', 'openssl')
   const { path, configure, command } = kinds[kind]
   const directory = await mkdtemp(join(tmpdir(), 'mediabucket-proxy-'))
   for (const name of temporary) await mkdir(join(directory, 'temporary', name), { recursive: true })

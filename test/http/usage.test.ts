@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { quarters, uploadPicture } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
+import { makePair, s3EndpointOf, sendSigned } from '../harness/s3-door.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { upload } from '../harness/upload.ts'
@@ -72,6 +73,32 @@ test('US1, US4, US8, US9 requests are counted by kind in the bucket of their tok
     ...{ added: { items: 1, bytes: 4 }, removed: { items: 0, bytes: 0 } },
     // The request that reads the usage is not written yet.
     requests: { ...none, list: 6, upload: 2, other: 5 },
+  })
+})
+
+test('US4 requests at the port of S3 are counted by kind', async () => {
+  const usage = await usageOf({ MEDIABUCKET_S3_PORT: '0' }, async (server) => {
+    const pair = await makePair(server, '--bucket', 'default')
+    const send = async (method: string, target: string, headers = {}, body = '') => {
+      const url = `${s3EndpointOf(server)}/default${target}`
+      const response = await sendSigned(pair, url, { method, headers, ...(body !== '' && { body }) })
+      await response.arrayBuffer()
+      return response.status
+    }
+    expect(await send('PUT', '/a', {}, 'text')).toBe(200)
+    expect(await send('PUT', '/b', { 'x-amz-copy-source': '/default/a' })).toBe(200)
+    expect(await send('GET', '/a')).toBe(200)
+    expect(await send('HEAD', '/a')).toBe(200)
+    for (const list of ['?list-type=2', '', '?versions', '?uploads'])
+      expect(await send('GET', list)).toBe(200)
+    for (const other of ['?acl', '?location', '/a?tagging']) expect(await send('GET', other)).toBe(200)
+    expect(await send('POST', '/c?uploads')).toBe(200)
+    expect(await send('DELETE', '/b')).toBe(204)
+  })
+  expect(usage).toMatchObject({
+    ...{ items: 1, bytes: 4, downloaded_bytes: 4 },
+    ...{ added: { items: 2, bytes: 8 }, removed: { items: 1, bytes: 4 } },
+    requests: { list: 4, download: 2, upload: 2, other: 5 },
   })
 })
 

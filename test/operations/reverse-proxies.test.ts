@@ -3,12 +3,14 @@ import { readdirSync, statSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:http2'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { describe, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { openProxy, type ProxyKind } from '../harness/proxy.ts'
+import { clientOf, codeOf, makePair, sendTarget, startS3Server } from '../harness/s3-door.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { readItem, readPage } from '../harness/wire.ts'
@@ -174,3 +176,70 @@ test('nginx as documented speaks HTTP/2 with TLS', async () => {
     client.close()
   }
 })
+
+describe.each(['nginx for the port of S3', 'caddy for the port of S3'] as const)(
+  'behind %s as documented',
+  (kind) => {
+    test('SP2, OK1, SP7 signed requests reach the service as they were signed, with keys of every kind', async () => {
+      await using proxy = await openProxy(kind)
+      await using stage = await startS3Server({
+        MEDIABUCKET_TRUSTED_PROXIES: 'loopback',
+        MEDIABUCKET_AUTH_FAILURE_RATE: '2/1h',
+      })
+      await proxy.start(stage.endpoint)
+      const pair = await makePair(stage.server, '--bucket', 'photos')
+      for (const key of ['a.txt', 'a//b/../c', '/', 'a b+c?d#e%2F&=;', 'ä \u{1f5fa}', 'a\r\n\u0001']) {
+        const target = `/photos/${key.split('/').map(encodeURIComponent).join('/')}`
+        const put = await sendTarget(pair, proxy.url, target, { method: 'PUT', body: target })
+        const got = await sendTarget(pair, proxy.url, target)
+        expect([put.status, got.status, got.body]).toEqual([200, 200, target])
+      }
+      const statusOf = async (address: string) =>
+        (
+          await sendTarget({ ...pair, secretAccessKey: 'wrong' }, proxy.url, '/photos/a.txt', {
+            unsigned: { 'x-forwarded-for': address },
+          })
+        ).status
+      // nginx appends the address of its peer; the service uses the right-most one that is not a proxy. Caddy replaces it.
+      const statuses = []
+      for (let count = 0; count < 4; count++) statuses.push(await statusOf('203.0.113.9'))
+      expect(statuses).toEqual([403, 403, 503, 503])
+    })
+
+    test('SP3, OK2 uploads are streamed, and downloads have ranges', async () => {
+      await using proxy = await openProxy(kind)
+      await using stage = await startS3Server({ MEDIABUCKET_MAX_FILE_SIZE: '200MB' })
+      await proxy.start(stage.endpoint)
+      const client = clientOf(proxy.url, await makePair(stage.server, '--bucket', 'photos'))
+      const at = { Bucket: 'photos', Key: 'large' }
+      const body = new PassThrough()
+      const sending = client.send(new PutObjectCommand({ ...at, Body: body, ContentLength: 40 * megabyte }))
+      for (let count = 0; count < 25; count++) body.write(pattern)
+      await until(
+        'most of the first part has reached the service',
+        () => received(stage.server) > 20 * megabyte,
+      )
+      expect(await proxy.buffered()).toEqual([])
+      for (let count = 25; count < 40; count++) body.write(pattern)
+      body.end()
+      await sending
+      const { Body } = await client.send(
+        new GetObjectCommand({ ...at, Range: `bytes=${megabyte + 7}-${megabyte + 16}` }),
+      )
+      expect(Buffer.from((await Body?.transformToByteArray()) ?? [])).toEqual(pattern.subarray(7, 17))
+      const large = sendTarget(
+        await makePair(stage.server, '--bucket', 'photos'),
+        proxy.url,
+        '/photos/too-large',
+        {
+          method: 'PUT',
+          body: '',
+          payloadHash: 'UNSIGNED-PAYLOAD',
+          unsigned: { 'content-length': `${300 * megabyte}` },
+        },
+      )
+      expect(codeOf(await large)).toBe('400 EntityTooLarge')
+      client.destroy()
+    })
+  },
+)
