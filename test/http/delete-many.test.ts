@@ -144,5 +144,12 @@ test('M4, OK10 replaced_by names some of the ids and needs media:write', async (
   const body = JSON.stringify({ ids: [one.id], replaced_by: { [one.id]: 'no id' } })
   const { authorization } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:delete')
   await expectProblem(await send(body, { authorization }), 403, 'scope-missing')
+  // T9: with limits, media:write permits uploads only.
+  const limited = await makeToken(
+    server,
+    ...['--bucket', server.bucket, '--scope', 'media:write', '--scope', 'media:delete', '--max-items', '9'],
+  )
+  const { authorization: withLimits } = limited
+  await expectProblem(await send(body, { authorization: withLimits }), 403, 'scope-missing')
   expect(await readDeleted(await send(body))).toEqual({ deleted: [one.id], missing: [] })
 })

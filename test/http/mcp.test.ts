@@ -3,6 +3,7 @@ import sharp from 'sharp'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
 import { pdfOf } from '../harness/pdf.ts'
 import { quarters, uploadPicture } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -10,6 +11,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { needTools } from '../harness/tools.ts'
 import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readPage, readTokenList } from '../harness/wire.ts'
 
@@ -71,6 +73,23 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
     body: JSON.stringify(body),
   })
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+
+test('MC1, A7 a token that is revoked while the message arrives is refused', async () => {
+  const token = await makeToken(server, '--bucket', 'default')
+  using connection = await openConnection(server.url)
+  const body = JSON.stringify(list)
+  connection.send(
+    `POST /mcp HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAuthorization: ${token.authorization}\r\n` +
+      'Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n' +
+      `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+  )
+  // It is sent after the token is verified.
+  await until('the service waits for the body', () => connection.received().startsWith('HTTP/1.1 100'))
+  await server.command('token', 'revoke', token.id)
+  connection.send(body)
+  await connection.closed
+  expect(connection.received()).toMatch(/HTTP\/1\.1 401 [\s\S]*"code":"token-revoked"/)
+})
 
 test('MC1, MC2 the scopes of the token decide which tools there are', async () => {
   for (const [scopes, expected] of [

@@ -116,8 +116,11 @@ async function removeItems(
   const { bucketId, actor } = caller
   const ids = readIds(body['ids'])
   const successors = readSuccessors(body['replaced_by'], ids)
-  // A key that passes to another item is one that is written.
-  if (successors !== null) requireScope(caller, 'media:write')
+  // A key that passes to another item is one that is written, which is no upload (T9).
+  if (successors !== null) {
+    requireScope(caller, 'media:write')
+    requireUnlimited(caller)
+  }
   const removed =
     successors === null
       ? await operations.removeItems(bucketId, ids, actor)

@@ -24,8 +24,10 @@ export const mcpRoutes = (parts: McpParts): readonly Route[] => [
 async function answer({ http, handle, canWrite, ownFetch }: McpParts, exchange: Exchange): Promise<Reply> {
   const { request, response } = exchange
   requireOwnOrigin(http, request.headers.origin)
-  const caller = await http.authorize(exchange, null)
+  const previous = await http.authorize(exchange, null)
   const message = await readJsonObject(request, http.readBody, null)
+  // The token can be revoked or expire while the body arrives (docs/interface.md A7, A9).
+  const caller = await http.authorize(exchange, null, { isCounted: true, previous })
   const { baseUrl } = http.settings
   const gone = new AbortController()
   response.once('close', () => gone.abort())
