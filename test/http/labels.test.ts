@@ -169,6 +169,19 @@ test.each<[string, () => Promise<Response>, string]>([
   expect(await total()).toBe(before)
 })
 
+test.each([
+  ['mediabucket-labels', 'album="42"'],
+  ['mediabucket-focus', '0.3,0.5'],
+  ['mediabucket-expires-at', '2090-01-01T00:00:00Z'],
+])(
+  'U14 a resumable upload with the header %s, which states nothing of it, is refused',
+  async (header, value) => {
+    const headers = { 'tus-resumable': '1.0.0', 'upload-length': '0', [header]: value }
+    const created = await server.request('/api/uploads', { method: 'POST', headers })
+    await expectProblem(created, 400, 'request-malformed')
+  },
+)
+
 test('I2 a key that is sent again with other labels gets a 422 problem, with the same ones the same item', async () => {
   const key = { 'idempotency-key': uniqueName('key') }
   const first = await readItem(await raw('a="1"', key))

@@ -133,6 +133,17 @@ test('U9 a body with a Content-Encoding is refused with 415', async () => {
   expect(await countStored(server)).toEqual(before)
 })
 
+test('U9 a part of a file, as programs send it that upload in parts by other protocols, is refused', async () => {
+  const before = await countStored(server)
+  for (const headers of [
+    { 'content-range': 'bytes 0-0/3' },
+    { 'tus-resumable': '1.0.0', 'upload-length': '3' },
+  ])
+    for (const type of ['text/plain', 'multipart/form-data; boundary=b'])
+      await expectProblem(await post('x', { 'content-type': type, ...headers }), 400, 'request-malformed')
+  expect(await countStored(server)).toEqual(before)
+})
+
 describe('U3, U7 raw bodies of curl', () => {
   // The first byte prevents that random bytes form a signature.
   const bytes = Buffer.concat([Buffer.of(0), randomBytes(200_000)])

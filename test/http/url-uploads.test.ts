@@ -89,6 +89,15 @@ test('FU1, FU2 a file is stored from a URL as if its bytes had been uploaded', a
   expect(Buffer.from(await (await fetch(item.url)).arrayBuffer()).equals(picture)).toBe(true)
 })
 
+test.each([
+  ['mediabucket-labels', 'album="42"'],
+  ['mediabucket-focus', '0.3,0.5'],
+  ['mediabucket-expires-at', '2090-01-01T00:00:00Z'],
+])('U14, FU2 the header %s, which states nothing of a file from a URL, is refused', async (header, value) => {
+  const other = await source((response) => response.end('x'))
+  await expectProblem(await send({ url: other.url }, { [header]: value }), 400, 'request-malformed')
+})
+
 test('FU2 the request states name, type, labels, focus, expiry and checksum', async () => {
   const other = await source((response) => response.end('{"a": 1}'))
   const sha256 = createHash('sha256').update('{"a": 1}').digest('hex')

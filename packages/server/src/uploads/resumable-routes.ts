@@ -34,6 +34,7 @@ import {
   requireUnexpired,
 } from './resumable-uploads.ts'
 import type { UploadLocks } from './upload-locks.ts'
+import { refuseFactHeaders } from './upload-routes.ts'
 
 /** The operations that these routes call. */
 interface ResumableUploadOperations {
@@ -161,6 +162,7 @@ async function createUpload(parts: ResumableParts, exchange: Exchange): Promise<
   metrics.countActiveUpload(exchange.response)
   const caller = await authorizeUpload(parts, exchange)
   refuseContentCoding(request)
+  refuseFactHeaders(request, 'Upload-Metadata')
   const headers = parseUploadHeaders(request.headers)
   refuseConcatenation(headers)
   const length = requireLength(headers)

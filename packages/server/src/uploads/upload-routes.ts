@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { DisplayString, ParseError, parseDictionary, Token } from 'structured-headers'
 import { urlsOfBucket } from '../core/bucket-pictures.ts'
 import { Fault } from '../core/faults.ts'
@@ -77,6 +77,7 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
     const caller = await authorize(exchange, 'media:write')
     if (headers['content-encoding'] !== undefined)
       throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
+    refusePartOfFile(headers)
     // Node keeps the first one, which may not be the one that describes the body.
     if (countHeader(request, 'content-type') > 1)
       throw new Fault('request-malformed', 'The request has more than one Content-Type header.')
@@ -95,6 +96,16 @@ export function uploadRoutes(http: HttpContext, operations: StoreOperations): re
   // JSON and text are files too (U3).
   const options = { readsBody: true, kind: 'upload' } as const
   return listingPaths.map((path) => route('POST', path, openapi.storeMedia, store, options))
+}
+
+/** Throws Fault `request-malformed` for a part of a file, which would be stored as a whole one (docs/interface.md U9). */
+function refusePartOfFile(headers: IncomingHttpHeaders): void {
+  for (const name of ['Content-Range', 'Tus-Resumable'])
+    if (headers[name.toLowerCase()] !== undefined)
+      throw new Fault(
+        'request-malformed',
+        `A request with ${name} has a part of a file. Send the whole file, or upload it in parts by tus at /api/uploads.`,
+      )
 }
 
 /** The idempotency key of the request, null without one. Throws Fault where it is malformed. */
@@ -137,6 +148,16 @@ const headerFacts = (request: IncomingMessage): SentFacts => ({
   labels: headerLabels(request),
   focus: headerFocus(request),
 })
+
+/**
+ * Throws Fault `request-malformed` for the headers with facts about items in a request that states them elsewhere: ignored, they would be lost
+ * (docs/interface.md U14).
+ */
+export function refuseFactHeaders({ headers }: IncomingMessage, place: string): void {
+  for (const header of [labelsHeader, focusHeader, expiryHeader])
+    if (headers[header] !== undefined)
+      throw new Fault('request-malformed', `Send the value of ${header} in ${place}, not in a header.`)
+}
 
 const focusHeader = 'mediabucket-focus'
 
@@ -192,7 +213,7 @@ const textOfItem = (value: unknown): string | undefined =>
     ? String(value)
     : undefined
 
-const name = 'mediabucket-expires-at'
+const expiryHeader = 'mediabucket-expires-at'
 
 /**
  * When the items of an upload expire (docs/interface.md E1): milliseconds since 1970, null for never. Throws Fault `request-malformed`.
@@ -203,11 +224,11 @@ function itemExpiryOf(
   { itemDays, limits }: Pick<Grant, 'itemDays' | 'limits'>,
   isKeyed: boolean,
 ): number | null {
-  const header = request.headers[name]
+  const header = request.headers[expiryHeader]
   const now = Date.now()
   if (header === undefined) return defaultExpiry(itemDays, now)
   const expiry =
-    countHeader(request, name) > 1 ? undefined : parseExpiry(header.toString(), isKeyed ? 0 : now)
+    countHeader(request, expiryHeader) > 1 ? undefined : parseExpiry(header.toString(), isKeyed ? 0 : now)
   if (expiry === undefined)
     throw new Fault(
       'request-malformed',

@@ -14,7 +14,7 @@ import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import { mediaObjectOf } from '../items/item-operations.ts'
 import type { Stored } from './commit.ts'
 import { defaultExpiry, statedExpiry } from './new-items.ts'
-import { requestKey } from './upload-routes.ts'
+import { refuseFactHeaders, requestKey } from './upload-routes.ts'
 import { maxSourceUrl, parseSourceUrl, sourceUrlRule } from './url-source.ts'
 import * as openapi from './url-upload-routes.openapi.ts'
 import type { UrlProgress, UrlUpload, UrlUploads } from './url-uploads.ts'
@@ -46,6 +46,7 @@ async function storeFromUrl(
   const { request, response } = exchange
   const { caller, body } = await http.readAuthorizedJson(exchange, 'media:write', members)
   urlUploads.requireOn(caller)
+  refuseFactHeaders(request, 'the body')
   http.metrics.countActiveUpload(response)
   const upload = readUpload(body, caller, exchange)
   const ended = endOf(response, http.closing)
