@@ -85,7 +85,7 @@ export async function completeMultipart(
   const etag = etagOfParts(named.map((part) => part.etag))
   if (upload.completed !== null) return repeated(upload, etag)
   const { conditions, expected } = options
-  const name = JSON.stringify([id, etag, caller.tokenId, conditions, expected])
+  const name = JSON.stringify([id, named, caller.tokenId, conditions, expected])
   const running = parts.running.get(name)
   if (running !== undefined) return running
   const completed = completeAtLast(parts, caller, upload, { ...options, parts: named }, etag).finally(() =>

@@ -139,6 +139,19 @@ describe.each(engines)('uploads in parts on %s', (_, openEngines) => {
     }
   })
 
+  test('MU8 a completion with a wrong list of parts is refused, also while one with the right list is in progress', async () => {
+    const opened = await openData()
+    const { first, caller } = opened
+    const checksum = { algorithm: 'CRC32', type: 'FULL_OBJECT' } as const
+    const { id, complete } = await uploadParts(opened, [partSize, 9], { ...object, checksum })
+    const wrong = { ...complete, parts: complete.parts.map((part) => ({ ...part, checksum: 'AAAAAA==' })) }
+    const [done, refused] = await Promise.allSettled(
+      [complete, wrong].map((options) => first.complete(caller, key, id, options)),
+    )
+    expect(done?.status).toBe('fulfilled')
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'part-invalid' } })
+  })
+
   test('MU9 a repeated completion returns the same object for a day, also if it was deleted since', async () => {
     const opened = await openData()
     const { first, second, caller, objects } = opened
