@@ -1,4 +1,5 @@
 import { fuzzJwts, fuzzKeys, fuzzTokens } from './credentials.ts'
+import { fuzzDocumented } from './documented.ts'
 import { fuzzForms } from './forms.ts'
 import { fuzzLarge } from './large.ts'
 import { fuzzLinks } from './links.ts'
@@ -27,6 +28,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   jwts: { fuzz: fuzzJwts, times: 40, atOnce: 10 },
   links: { fuzz: fuzzLinks, times: 60, atOnce: 10 },
   keys: { fuzz: fuzzKeys, times: 20, atOnce: 5 },
+  documented: { fuzz: fuzzDocumented, times: 15, atOnce: 5 },
   objects: { fuzz: fuzzObjects, times: 15, atOnce: 5 },
   // One at a time, because each measures the CPU of the service.
   large: { fuzz: fuzzLarge, times: 10, atOnce: 1 },

@@ -57,8 +57,6 @@ const texts: readonly [string, ...string[]] = [
   'sha1 AAAA',
   'sha256 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=',
   'md5 x',
-  '__proto__',
-  'constructor',
   '\x7f',
   'é',
   '𝒳',
@@ -74,7 +72,11 @@ const texts: readonly [string, ...string[]] = [
   '$(id)',
 ]
 
+/** Members that every object of JavaScript has. */
+const inherited = ['__proto__', 'constructor', 'toString'] as const
+
 export function hostileText(random: Random): string {
+  if (random.oneIn(10)) return random.pick(inherited)
   const parts = Array.from({ length: 1 + random.below(3) }, () => random.pick(texts))
   return random.oneIn(3) ? parts.join('') : (parts[0] ?? '')
 }

@@ -1,3 +1,5 @@
+import sharp from 'sharp'
+import { runHere } from '../harness/commands.ts'
 import { parseResponse, type RawResponse } from '../harness/raw-http.ts'
 import { makePair, type Pair, rawRequest, s3EndpointOf, sendSigned, signTarget } from '../harness/s3-door.ts'
 import { headerValue, hostileText, mutate } from './hostile.ts'
@@ -12,10 +14,16 @@ interface Door {
 
 const doors = new WeakMap<Target['instance'], Promise<Door>>()
 
-const openDoor = async ({ server }: Target['instance']): Promise<Door> => ({
-  endpoint: s3EndpointOf(server),
-  pair: await makePair(server, '--bucket', 'hostile'),
-})
+async function openDoor({ server }: Target['instance']): Promise<Door> {
+  const pair = await makePair(server, '--bucket', 'hostile')
+  await runHere(server.data, 'bucket set', 'hostile', '--public-keys', 'on')
+  return { endpoint: s3EndpointOf(server), pair }
+}
+
+/** A picture, so that the service renders variants of `a.png`. */
+const png = sharp({ create: { width: 300, height: 200, channels: 3, background: '#8ac' } })
+  .png()
+  .toBuffer()
 
 type Values = Readonly<Record<string, string>>
 
@@ -171,8 +179,12 @@ export async function fuzzObjects({ random, instance, statuses }: Target): Promi
   const { endpoint, pair } = await opening
   const host = new URL(endpoint).host
   const kept = `${endpoint}/hostile/kept-${random.below(2 ** 31)}`
-  for (const url of [kept, `${endpoint}/hostile/a`, `${endpoint}/hostile/a.png`])
-    await expectStatus(200, await sendSigned(pair, url, { method: 'PUT', body: 'hello' }))
+  for (const [url, body] of [
+    [kept, 'hello'],
+    [`${endpoint}/hostile/a`, 'hello'],
+    [`${endpoint}/hostile/a.png`, await png],
+  ] as const)
+    await expectStatus(200, await sendSigned(pair, url, { method: 'PUT', body }))
   const upload = `${endpoint}/hostile/b/c?upload`
   const begun = await (await sendSigned(pair, `${upload}s=`, { method: 'POST' })).text()
   const uploadId = /<UploadId>(\w+)</.exec(begun)?.[1] ?? 'none'
