@@ -63,7 +63,7 @@ export function* deleteBucket(
 export function* deleteBucketChunk(id: BucketId, limit: number, now: number, by?: Actor): Work<DeletedChunk> {
   if (!(yield* beginDeletion(id, now, by))) return { items: 0, tombstones: [], isDeleted: true }
   const listed = yield* inEngine((engine) => engine.removeOldest(id, limit))
-  const trashed = yield* inEngine((engine) => engine.removeOldest(trashOf(id), limit))
+  const trashed = yield* removeTrashed(id, limit)
   const parts = yield* removeMultipartsOf(id, limit)
   const isDeleted = yield* endDeletion(id, limit)
   if (isDeleted) yield (engine) => engine.forgetBucket(id)
@@ -72,6 +72,18 @@ export function* deleteBucketChunk(id: BucketId, limit: number, now: number, by?
     tombstones: [...listed.tombstones, ...trashed.tombstones, ...parts],
     isDeleted,
   }
+}
+
+const trashBytes = 'SELECT bytes FROM buckets WHERE id = $1'
+
+/** Removes up to `limit` items of the trash of a bucket, whose bytes its bucket has counted too. */
+function* removeTrashed(id: BucketId, limit: number): Work<Omit<DeletedChunk, 'isDeleted'>> {
+  const trash = trashOf(id)
+  const before = yield* first((row) => integer(row, 0), trashBytes, trash)
+  const removed = yield* inEngine((engine) => engine.removeOldest(trash, limit))
+  const after = yield* first((row) => integer(row, 0), trashBytes, trash)
+  yield* write('UPDATE buckets SET bytes = bytes - $2 WHERE id = $1', id, (before ?? 0) - (after ?? 0))
+  return removed
 }
 
 /** Ends the validity of what readers of the feed have: as after a renewal, no place in it is valid. */

@@ -99,6 +99,22 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await inspection.findUnreferenced(wanted.map((id) => id))).toEqual([])
     })
 
+    test('BK11, F1 the counters of a deleted bucket and its trash match after each step of its removal', async () => {
+      const { catalog, inspection } = await open()
+      await catalog.createBucket('b', { trashDays: 7 }, 1)
+      const bucketId = await newBucket(catalog, 'b')
+      const items = newItems(7)
+      await catalog.addItems(bucketId, inBlobStore(items))
+      const trashed = items.slice(0, 5).map(({ id }) => id)
+      await catalog.removeItems(bucketId, trashed)
+      await catalog.deleteBucket('b', true, 2, { owner: 'owner', lifetime: 30_000 })
+      let isDeleted = false
+      while (!isDeleted) {
+        isDeleted = (await catalog.deleteBucketChunk(bucketId, 2, 3)).isDeleted
+        expect(await inspection.bucketFaults()).toEqual([])
+      }
+    })
+
     test('M7, F1 the index of labels matches the items after every change, and is built again if it does not', async () => {
       const { catalog, inspection, tamper } = await open()
       const bucketId = await newBucket(catalog, 'b')
