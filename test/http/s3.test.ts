@@ -102,7 +102,7 @@ test('SP1 the keys are those of the response to POST /api/tokens, and stay valid
   const created = JSON.parse(await (await create({ s3: true })).text())
   expect(created).toMatchObject({
     access_key_id: created.id,
-    secret_access_key: expect.stringMatching(/^[\w-]{43}$/),
+    secret_access_key: expect.stringMatching(/^[\da-f]{64}$/),
   })
   expect(await (await create({})).json()).not.toHaveProperty('secret_access_key')
   expect((await create({ s3: 'yes' })).status).toBe(400)
@@ -256,6 +256,7 @@ test('SP4 what is not implemented gets 501 with its name, and nothing is accepte
     ['DELETE', `${bucket}?uploads`, {}, 'DeleteBucket with the parameter uploads'],
     ['DELETE', `${bucket}?delete`, {}, 'DeleteBucket with the parameter delete'],
     ['DELETE', `${bucket}?list-type=2`, {}, 'DeleteBucket with the parameter list-type'],
+    ['GET', `${bucket}?list-type=3`, {}, 'ListObjects with another list-type than 2'],
     ['PUT', `${bucket}-other?delete`, {}, 'CreateBucket with the parameter delete'],
     ['DELETE', `${bucket}/a?uploads`, {}, 'DeleteObject with the parameter uploads'],
     ['DELETE', `${bucket}/a?partNumber=1`, {}, 'DeleteObject with the parameter partNumber'],

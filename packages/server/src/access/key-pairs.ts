@@ -9,9 +9,12 @@ export interface KeyPair {
   readonly secret_access_key: string
 }
 
-/** The secret of a token. Nothing of it is stored: it follows from a key that signs URLs, and from the id of the token. */
+/**
+ * The secret of a token: 64 hexadecimal digits, because programs take a secret that begins with a hyphen for an option. Nothing of it is stored: it
+ * follows from a key that signs URLs, and from the id of the token.
+ */
 export const secretAccessKey = (key: Pick<SigningKey, 'secret'>, tokenId: string): string =>
-  createHmac('sha256', key.secret).update(`mediabucket s3 secret\0${tokenId}`).digest('base64url')
+  createHmac('sha256', key.secret).update(`mediabucket s3 secret\0${tokenId}`).digest('hex')
 
 /** The pair of a token, by the newest key. */
 export async function keyPairOf(

@@ -180,7 +180,10 @@ export function operationOf(
   if (name === undefined || (selected === undefined && other !== undefined && other in subresources))
     return { unknown: nameOfUnknown(method, target) }
   if (other !== undefined) return { unknown: `${name} with the parameter ${other}` }
-  return { name: name === 'ListObjects' && query.get('list-type') === '2' ? 'ListObjectsV2' : name }
+  if (name !== 'ListObjects' || !query.has('list-type')) return { name }
+  return query.get('list-type') === '2'
+    ? { name: 'ListObjectsV2' }
+    : { unknown: 'ListObjects with another list-type than 2' }
 }
 
 /** Whether a parameter selects an operation. A request that changes something may be one that is not known here: it has no value. */

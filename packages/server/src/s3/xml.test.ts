@@ -36,6 +36,12 @@ test('a document of a client is read', () => {
   expect(childText(document, 'Nothing')).toBeUndefined()
 })
 
+test('SP3 an element that occurs once is not taken from several', () => {
+  expect(() => childText(parse('<Object><Key>a</Key><Key>b</Key></Object>'), 'Key')).toThrow(
+    'XML of the body is malformed',
+  )
+})
+
 test('what is not such a document is refused', () => {
   for (const text of [
     ...[

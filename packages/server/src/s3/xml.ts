@@ -163,6 +163,9 @@ function refuse(): never {
 export const childrenOf = (element: XmlElement, name: string): readonly XmlElement[] =>
   element.children.filter((child) => child.name === name)
 
-/** The text of the first child of this name; undefined if there is none. */
-export const childText = (element: XmlElement, name: string): string | undefined =>
-  childrenOf(element, name)[0]?.text
+/** The text of the child of this name; undefined if there is none. Throws S3Error `MalformedXML` for several, of which one would be ignored. */
+export function childText(element: XmlElement, name: string): string | undefined {
+  const [child, ...others] = childrenOf(element, name)
+  if (others.length > 0) throw malformed()
+  return child?.text
+}
