@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
@@ -41,6 +41,21 @@ test('a reader that closes the output ends get with exit code 0', async () => {
   await once(child.stdout, 'data')
   child.stdout.destroy()
   expect(await exited).toEqual({ code: 0, stderr: '' })
+})
+
+test('a reader that closes the output of upload and sync does not hide that a file was not uploaded', async () => {
+  await using server = await startServer()
+  await using directory = await temporaryDirectory()
+  await writeFile(join(directory.path, 'a.txt'), 'a')
+  await symlink('nowhere', join(directory.path, 'b.txt'))
+  for (const [command, code] of [
+    ['upload', 1],
+    ['sync', 23],
+  ] as const) {
+    const { child, exited } = start(server, command, directory.path)
+    child.stdout.destroy()
+    expect(await exited).toEqual({ code, stderr: expect.stringContaining('was not uploaded') })
+  }
 })
 
 test('Ctrl-C ends get -o with 130, and leaves no partial file', async () => {

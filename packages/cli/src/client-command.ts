@@ -32,8 +32,8 @@ export interface ClientContext {
 }
 
 /**
- * A command that uses a service. Errors become a message and an exit code. If the reader of standard output closes it early, the
- * command ends with exit code 0.
+ * A command that uses a service. Errors become a message and an exit code. If the reader of standard output closes it early, and
+ * nothing else fails, the command ends with exit code 0.
  */
 export function clientCommand<Arguments>(command: {
   readonly help: string
@@ -72,11 +72,15 @@ export async function withService(
     await work({ output, interrupted: interrupt.signal, explain })
   } catch (error) {
     if (interrupt.signal.aborted) process.exitCode = interrupt.exitCode()
-    else if (!output.closed.aborted) throw explain(error) ?? error
+    else if (!isOfClosed(error, output.closed)) throw explain(error) ?? error
   } finally {
     interrupt.end()
   }
 }
+
+/** Whether an error says only that the reader has closed standard output. Node.js wraps the reason of an abort. */
+const isOfClosed = (error: unknown, { aborted, reason }: AbortSignal): boolean =>
+  aborted && (error === reason || (error instanceof Error && error.name === 'AbortError'))
 
 function interruption() {
   const controller = new AbortController()
