@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
@@ -249,6 +249,21 @@ async function fetchThrough(base: string, path: string, response: import('node:h
   const found = await fetch(new URL(path, base))
   sendJson(response, await found.json())
 }
+
+test('get -o keeps the permissions of a file that it replaces', async () => {
+  await using at = await scene('permissions', [['a.txt', 'new']])
+  const [item] = at.items
+  const modes: number[] = []
+  for (const mode of [0o600, 0o666]) {
+    const file = at.at(`${mode}.txt`)
+    await writeFile(file, 'old')
+    await chmod(file, mode)
+    expect(await at.run('get', item?.id ?? '', '-o', file)).toMatchObject({ code: 0 })
+    expect(await readFile(file, 'utf8')).toBe('new')
+    modes.push((await stat(file)).mode & 0o777)
+  }
+  expect(modes).toEqual([0o600, 0o666])
+})
 
 test('SIGTERM ends get -o with 143, and leaves no partial file', async () => {
   await using at = await scene('terminated')

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { beforeAll, expect, test } from 'vitest'
 import type { Client } from '../../packages/client/src/index.ts'
 import { startLossyProxy } from '../harness/lossy-proxy.ts'
@@ -131,6 +131,19 @@ test('down replaces what differs, and deletes what is missing with --delete only
   expect([excluding.code, lines(excluding.stdout)]).toEqual([0, ['delete\tmine/x']])
   expect(await contentsOf(at.at('copy'))).toEqual({ ...files, 'b.tmp': 'y' })
   expect(await readdir(at.at('copy'))).not.toContain('mine')
+})
+
+test('down keeps the permissions of a file that it replaces', async () => {
+  await using at = await syncScene(server)
+  await at.write({ 'key.pem': 'one', 'run.sh': 'one' })
+  await at.sync(at.at('files'))
+  await at.write({ 'key.pem': 'old', 'run.sh': 'old' }, 'copy')
+  await chmod(at.at('copy/key.pem'), 0o600)
+  await chmod(at.at('copy/run.sh'), 0o777)
+  expect(await at.sync('--down', at.at('copy'))).toMatchObject({ code: 0 })
+  expect(await contentsOf(at.at('copy'))).toEqual({ 'key.pem': 'one', 'run.sh': 'one' })
+  const modeOf = async (name: string) => (await stat(at.at('copy', name))).mode & 0o777
+  expect([await modeOf('key.pem'), await modeOf('run.sh')]).toEqual([0o600, 0o777])
 })
 
 test('--folder is what the directory stands for', async () => {

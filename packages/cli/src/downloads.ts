@@ -8,9 +8,12 @@ import { CommandError } from './command.ts'
 import {
   createRegular,
   type GuardedTree,
+  keepMode,
+  modeOf,
   nullIfMissing,
   openRegular,
   openTree,
+  privateMode,
   removeIrregular,
 } from './guarded-files.ts'
 import { localPath, numbered } from './local-names.ts'
@@ -335,8 +338,11 @@ async function downloadItem(
     }
     const resumed = done
     onProgress(done, resumed)
+    const mode = replaces ? await tree.at(name, replacedMode) : null
     await using file = await tree.at(part, (path) =>
-      resumed === 0 ? createRegular(path) : openRegular(path, 'append'),
+      resumed === 0
+        ? createRegular(path, mode === null ? undefined : privateMode)
+        : openRegular(path, 'append'),
     )
     for await (const chunk of transfer.chunks) {
       await file.writeFile(chunk)
@@ -344,6 +350,7 @@ async function downloadItem(
       done += chunk.length
       onProgress(done, resumed)
     }
+    if (mode !== null) await keepMode(file, mode)
     const time = new Date(item.created_at)
     await file.utimes(time, time)
     await file.sync()
@@ -355,6 +362,12 @@ async function downloadItem(
   await tree.at(part, (from) =>
     tree.at(name, (to) => (replaces ? rename(from, to) : giveName(from, to, name)), { creates: true }),
   )
+}
+
+/** The permissions of the file that is replaced; null if it is none any more. */
+async function replacedMode(path: string): Promise<number | null> {
+  const found = await lstat(path).catch(nullIfMissing)
+  return found?.isFile() === true ? modeOf(found) : null
 }
 
 /** What an earlier run has downloaded; null for nothing, and for anything but a file, which is removed. */

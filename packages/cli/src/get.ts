@@ -68,8 +68,8 @@ files become _, and so does a dot at the start; changed names are listed. Prints
 reported, and the exit code is ${exitCodes.notFound}. Files that could not be downloaded are listed at the end, and the exit code is 1.
 
 Options:
-  -o, --output FILE     Write to FILE, which is created or replaced when the download is complete. If it is a link, its
-                        target is replaced; a FIFO or a device is written to. - is standard output.
+  -o, --output FILE     Write to FILE, which is created or replaced when the download is complete, with its permissions. If it is a
+                        link, its target is replaced; a FIFO or a device is written to. - is standard output.
   -d, --directory DIR   Download the items into DIR, which is created if it does not exist.
   --all                 Download all items of the bucket, oldest first. Those of a folder have their paths below DIR.
   --exclude PATTERN     Skip the items whose names match, such as '*.mp4'. Can be given several times.

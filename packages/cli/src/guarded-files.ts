@@ -33,6 +33,17 @@ export async function openRegular(path: string, access: 'read' | 'append'): Prom
   }
 }
 
+/** Gives a file the permissions of the one that it replaces. File systems without permissions may refuse to change them. */
+export async function keepMode(file: FileHandle, mode: number): Promise<void> {
+  if (modeOf(await file.stat()) !== mode) await file.chmod(mode)
+}
+
+/** The permissions of a file. */
+export const modeOf = ({ mode }: Stats): number => mode & 0o777
+
+/** The permissions of a file until those of the one that it replaces are set. */
+export const privateMode = 0o600
+
 const isRegular = (found: Stats): boolean => found.isFile() && found.nlink <= 1
 
 function requireRegular(path: string, found: Stats): void {

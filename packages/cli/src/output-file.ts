@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { constants, createWriteStream } from 'node:fs'
+import { constants } from 'node:fs'
 import { lstat, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { CommandError } from './command.ts'
+import { keepMode, modeOf, privateMode } from './guarded-files.ts'
 
 type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 /**
  * Checks the path of a download before anything is requested, and returns the function that writes it. A regular file is
- * replaced when the download is complete; links are followed; a FIFO or a device is written to. Throws CommandError.
+ * replaced when the download is complete, and its permissions stay; links are followed; a FIFO or a device is written to. Throws CommandError.
  */
 export async function downloadFile(
   path: string,
@@ -18,9 +19,13 @@ export async function downloadFile(
   const found = await explained(path, () => statOrNull(target))
   if (found?.isDirectory())
     throw new CommandError(`${path} is a directory. Name a file in it: -o ${join(path, 'FILE')}`)
-  const write = found === null || found.isFile() ? replaceFile : writeInto
   if (found === null) await requireDirectory(path, dirname(target))
-  return (bytes, signal) => explained(path, () => write(target, bytes, signal))
+  return (bytes, signal) =>
+    explained(path, () =>
+      found === null || found.isFile()
+        ? replaceFile(target, found && modeOf(found), bytes, signal)
+        : writeInto(target, bytes, signal),
+    )
 }
 
 /** The path behind links; the last one may lead to a file that does not exist yet. */
@@ -44,15 +49,35 @@ async function requireDirectory(path: string, directory: string): Promise<void> 
 }
 
 /** Writes a temporary file and renames it, so that an incomplete file never has the final name. */
-async function replaceFile(file: string, bytes: Bytes, signal: AbortSignal): Promise<void> {
+async function replaceFile(
+  file: string,
+  mode: number | null,
+  bytes: Bytes,
+  signal: AbortSignal,
+): Promise<void> {
   const part = join(dirname(file), `.${basename(file).slice(0, 100)}.${randomUUID()}.part`)
   try {
-    await pipeline(bytes, createWriteStream(part, { flags: 'wx', flush: true }), { signal })
+    await writePart(part, mode, bytes, signal)
     await rename(part, file)
   } catch (error) {
     await rm(part, { force: true })
     throw error
   }
+}
+
+async function writePart(
+  part: string,
+  mode: number | null,
+  bytes: Bytes,
+  signal: AbortSignal,
+): Promise<void> {
+  await using handle = await open(part, 'wx', mode === null ? undefined : privateMode)
+  for await (const chunk of bytes) {
+    signal.throwIfAborted()
+    await handle.writeFile(chunk)
+  }
+  if (mode !== null) await keepMode(handle, mode)
+  await handle.sync()
 }
 
 /** Without O_CREAT and O_TRUNC: the file exists, and is not a regular one. */
