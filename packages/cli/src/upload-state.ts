@@ -157,8 +157,11 @@ async function otherLocks(directory: string, own: string, lock: Lock): Promise<O
     const other = readLock((await readRegular(path).catch(nullIfIrregular)) ?? '')
     if (other === null) continue
     const { completedAt } = other
+    // Also if the clock was set back since.
     const hasEnded =
-      completedAt === null ? isRunning(other.process) === false : Date.now() - completedAt > completedAge
+      completedAt === null
+        ? isRunning(other.process) === false
+        : Math.abs(Date.now() - completedAt) > completedAge
     if (hasEnded) await rm(path, { force: true })
     else if (overlap(other, lock) && (completedAt ?? Number.POSITIVE_INFINITY) > startTime())
       found.push({ ...other, name, path })

@@ -84,6 +84,13 @@ test('a run that was completed since this process was started is not repeated; a
   expect(await at.names()).not.toContain('old.lock')
 })
 
+test('a run that was completed before the clock was set back does not prevent another one', async () => {
+  await using at = await scene()
+  await at.plant('later', thisProcess(), Date.now() + 3_600_000)
+  await (await at.lock(['/files']))(false)
+  expect(await at.names()).toEqual([])
+})
+
 test('locks of processes that have ended are removed, also if their number is used again', async () => {
   await using at = await scene()
   const child = spawn('true')
