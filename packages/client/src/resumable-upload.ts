@@ -171,7 +171,7 @@ async function sendChunks(
       const newState = await requests.find(id)
       attempt = newState.offset > offset ? 1 : attempt + 1
       ;({ offset, item } = newState)
-      size = Math.max(minChunkSize, size / 2)
+      size = Math.max(minChunkSize, Math.floor(size / 2))
     }
     reportProgress(offset)
   }

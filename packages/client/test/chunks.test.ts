@@ -54,9 +54,9 @@ function clientOn(responders: Partial<Record<string, Responder[]>>, retry: Retry
     return next(one)
   })
   const client = createClient({ url, token: 'secret', fetch, retry })
-  async function upload(options = {}): Promise<unknown> {
+  async function upload(options = {}, source = file): Promise<unknown> {
     let settled = false
-    const result = caught(client.upload(file, { piecesAbove: 0, ...options })).finally(() => {
+    const result = caught(client.upload(source, { piecesAbove: 0, ...options })).finally(() => {
       settled = true
     })
     while (!settled) {
@@ -131,6 +131,20 @@ test.each<[string, Responder]>([
   ])
   expect(sent[3]?.headers.get('upload-offset')).toBe('4')
   expect(sent[3]?.headers.get('content-length')).toBe('6')
+})
+
+test('chunks that become smaller have whole bytes, whatever the first one has', async () => {
+  const { upload, sent } = clientOn({
+    POST: [created],
+    PATCH: [cut, at(350_000), respondWith(204, { 'upload-offset': '1000000', 'content-location': item })],
+    HEAD: [at(0)],
+    GET: [found],
+  })
+  expect(await upload({ firstChunkSize: 700_001 }, new Blob([new Uint8Array(1_000_000)]))).toEqual(media)
+  const lengths = sent.flatMap(({ method, headers }) =>
+    method === 'PATCH' ? headers.get('content-length') : [],
+  )
+  expect(lengths).toEqual(['700001', '350000', '650000'])
 })
 
 test.each([400, 401, 403, 413, 507])(
