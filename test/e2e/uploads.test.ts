@@ -142,6 +142,27 @@ describe('other ways to upload', () => {
     await guest.files.locator('[data-state=shown]').waitFor()
   })
 
+  test('a text that is pasted into a field stays a text, also if programs have copied a picture of it', async () => {
+    const server = await sharedServer()
+    await upload(server, 'a text', { name: 'a.txt' })
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    const search = guest.page.getByRole('searchbox')
+    await search.focus()
+    // As of cells and paragraphs from office programs. A page cannot write files into the clipboard.
+    const isPrevented = (withText: boolean) =>
+      guest.page.evaluate(`{
+        const data = new DataTransfer()
+        ${withText ? "data.setData('text/plain', 'lake')" : ''}
+        data.items.add(new File(['picture'], 'image.png', { type: 'image/png' }))
+        const event = new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })
+        !document.activeElement.dispatchEvent(event)
+      }`)
+    expect(await isPrevented(true)).toBe(false)
+    expect(await isPrevented(false)).toBe(true)
+    await uploadHeading(guest, strings.uploads.finished(1))
+  })
+
   test('Q1 a file that does not fit is refused with the reason and can be retried', async () => {
     const server = await sharedServer()
     await upload(server, new Uint8Array(4_000))

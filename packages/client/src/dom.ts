@@ -50,7 +50,7 @@ export function watchUploadZone(
     if (event.type === 'drop' && event.dataTransfer) void receive(event.dataTransfer)
   }
   const onPaste = (event: Event) => {
-    if (!(event instanceof ClipboardEvent) || !hasFiles(event.clipboardData)) return
+    if (!(event instanceof ClipboardEvent) || !hasFiles(event.clipboardData) || pastesText(event)) return
     event.preventDefault()
     if (event.clipboardData) void receive(event.clipboardData)
   }
@@ -64,8 +64,19 @@ export function watchUploadZone(
   for (const [type, listener] of listeners) target.addEventListener(type, listener)
   return () => {
     for (const [type, listener] of listeners) target.removeEventListener(type, listener)
+    // The end of the drag is not noticed any more.
+    if (depth > 0) handlers.onOver(false)
   }
 }
+
+const textFields =
+  'input:not([type="checkbox"], [type="radio"], [type="button"], [type="file"]), textarea, [contenteditable]'
+
+/** Whether a paste inserts a text into a field. Office programs add a picture of the text, which is not meant then. */
+export const pastesText = ({ clipboardData, target }: ClipboardEvent): boolean =>
+  clipboardData?.types.includes('text/plain') === true &&
+  target instanceof Element &&
+  target.closest(textFields) !== null
 
 const hasFiles = (transfer: DataTransfer | null): boolean => transfer?.types.includes('Files') ?? false
 

@@ -1,3 +1,4 @@
+import { pastesText } from '@mediabucket/client/dom'
 import { useLayoutEffect, useState } from 'preact/hooks'
 
 /** Accepts files that are dropped or pasted anywhere on the page. Returns whether files are dragged over it. */
@@ -30,7 +31,7 @@ export function useFileDrop(onFiles: (transfer: DataTransfer) => void): boolean 
       onFiles(event.dataTransfer)
     }
     const onPaste = (event: ClipboardEvent) => {
-      if (!event.clipboardData?.types.includes('Files')) return
+      if (!event.clipboardData?.types.includes('Files') || pastesText(event)) return
       event.preventDefault()
       onFiles(event.clipboardData)
     }
