@@ -1,6 +1,7 @@
-import { AnswerError, type Client, type Media, type TaggedMedia } from '@mediabucket/client'
+import { AnswerError, type Client, createClient, type Media, type TaggedMedia } from '@mediabucket/client'
 import { signal } from '@preact/signals'
 import { expect, test } from 'vitest'
+import { sharedServer } from '../../../test/harness/shared-server.ts'
 import type { Connection } from '../src/service/connection.ts'
 import { createEdits } from '../src/service/edits.ts'
 
@@ -32,4 +33,16 @@ test('G32 line ends and spaces around a text are no edit by others', async () =>
   const { save } = createEdits({ ...parts, labelChanges: signal(0) })
   const texts = { filename: 'lake.jpg', alt_text: null, caption: 'Mine' }
   expect(await save({ media, etag: '1' }, texts)).toMatchObject({ saved: { caption: 'Mine' } })
+})
+
+test('G39 labelling says which files do not exist any more', async () => {
+  const server = await sharedServer()
+  const client = createClient({ url: server.url, token: server.token })
+  const ids: string[] = []
+  for (const text of ['one', 'two']) ids.push((await client.upload(Buffer.from(text))).id)
+  const [kept = '', deleted = ''] = ids
+  await client.deleteMany([deleted])
+  const connection: Partial<Connection> = { watch: (request) => request() }
+  const edits = createEdits({ client, connection: connection as Connection, labelChanges: signal(0) })
+  expect(await edits.label(ids, { album: '42' })).toEqual({ labelled: [kept], missing: [deleted] })
 })

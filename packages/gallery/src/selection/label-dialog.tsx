@@ -21,8 +21,10 @@ export function LabelDialog({ ids, onDone }: { ids: readonly string[]; onDone: (
   async function save(fields: FormData): Promise<void> {
     const labels = labelsOf(fields)
     if (isMistake(labels)) return
-    await createEdits(gallery).label(ids, labels)
-    gallery.notices.show(strings.selected.labelled(ids.length))
+    const { labelled, missing } = await createEdits(gallery).label(ids, labels)
+    if (labelled.length > 0) gallery.notices.show(strings.selected.labelled(labelled.length))
+    if (missing.length > 0) gallery.notices.show(strings.selected.missing(missing.length), { tone: 'bad' })
+    gallery.selection.remove(missing)
     void gallery.timeline.refresh()
     onDone()
   }

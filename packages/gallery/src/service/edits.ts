@@ -1,4 +1,4 @@
-import type { Client, Focus, Media, TaggedMedia } from '@mediabucket/client'
+import type { Client, Focus, LabelledItems, Media, TaggedMedia } from '@mediabucket/client'
 import type { Signal } from '@preact/signals'
 import type { Connection } from './connection.ts'
 import { isPreconditionFailed } from './connection.ts'
@@ -31,8 +31,8 @@ export interface Edits {
    * where null removes one.
    */
   save(loaded: TaggedMedia, texts: ItemTexts, others?: OtherEdits): Promise<SaveResult>
-  /** Sets labels of these items. */
-  label(ids: readonly string[], labels: Readonly<Record<string, string>>): Promise<void>
+  /** Sets labels of these items. Resolves to those that have them, and those that do not exist any more. */
+  label(ids: readonly string[], labels: Readonly<Record<string, string>>): Promise<LabelledItems>
 }
 
 interface EditParts {
@@ -51,8 +51,9 @@ export function createEdits({ client, connection, labelChanges }: EditParts): Ed
   return {
     load,
     async label(ids, labels) {
-      await connection.watch(() => client.labelMany(ids, labels))
+      const result = await connection.watch(() => client.labelMany(ids, labels))
       labelChanges.value += 1
+      return result
     },
     async save(loaded, texts, { labels = {}, focus } = {}) {
       const { id } = loaded.media

@@ -27,7 +27,7 @@ const chunk = 100
 /** `onChanged` shows the items that were restored and the space that is used. */
 export function createTrash(
   client: Client,
-  connection: Connection,
+  connection: Pick<Connection, 'watch'>,
   notices: Pick<Notices, 'show'>,
   onChanged: () => Promise<void>,
 ): Trash {
@@ -98,9 +98,12 @@ export function createTrash(
       }),
     deleteForGood: (ids) =>
       act(async () => {
-        await client.deleteFromTrash(ids)
+        const { deleted, missing } = await client.deleteFromTrash(ids)
         drop(ids)
-        return { done: strings.trash.deleted(ids.length), missing: 0 }
+        return {
+          done: deleted.length > 0 ? strings.trash.deleted(deleted.length) : '',
+          missing: missing.length,
+        }
       }),
     empty: () =>
       act(async () => {

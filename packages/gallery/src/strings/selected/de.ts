@@ -17,6 +17,7 @@ export const selected: typeof english = {
   labelTitle: (count: number) =>
     count === 1 ? 'Label dieser Datei setzen' : `Label setzen: ${files(count)}`,
   labelled: (count: number) => `Label gesetzt: ${files(count)}.`,
+  missing: (count: number) => `${files(count)} ${count === 1 ? 'existiert' : 'existieren'} nicht mehr.`,
   zipStarted: (count: number) =>
     `${files(count)} werden gepackt. Der Download beginnt, wenn das Archiv vollständig ist.`,
   zipFailed:

@@ -15,6 +15,7 @@ export const selected = {
   addLabel: 'Label',
   labelTitle: (count: number) => (count === 1 ? 'Label this file' : `Label ${files(count)}`),
   labelled: (count: number) => `${files(count)} labelled.`,
+  missing: (count: number) => `${files(count)} ${count === 1 ? 'does' : 'do'} not exist any more.`,
   zipStarted: (count: number) => `Packing ${files(count)}. The download starts when the archive is complete.`,
   zipFailed: 'The archive could not be created, because a file could not be downloaded. Try again.',
 }

@@ -16,6 +16,7 @@ export const selected: typeof english = {
   addLabel: 'Etiquetar',
   labelTitle: (count: number) => (count === 1 ? 'Etiquetar este archivo' : `Etiquetar ${files(count)}`),
   labelled: (count: number) => `Etiqueta puesta: ${files(count)}.`,
+  missing: (count: number) => `${files(count)} ya no ${count === 1 ? 'existe' : 'existen'}.`,
   zipStarted: (count: number) =>
     `Empaquetando ${files(count)}. La descarga empieza cuando el archivo ZIP está completo.`,
   zipFailed: 'No se pudo crear el archivo ZIP, porque un archivo no se pudo descargar. Inténtalo de nuevo.',
