@@ -83,3 +83,14 @@ test('G8 without a feed that responds, the page is refreshed at an interval', as
   }
   stop()
 })
+
+test('G8 a change is shown within about a second, also after the clock of the machine was set back', async () => {
+  const { refreshes, stop, change, finish } = openPage()
+  await vi.advanceTimersByTimeAsync(2_000)
+  await finish()
+  vi.setSystemTime(Date.now() - 3_600_000)
+  await change()
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(refreshes).toHaveLength(2)
+  stop()
+})

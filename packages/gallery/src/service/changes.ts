@@ -69,7 +69,8 @@ export function refreshWhileVisible({ client, connection, refresh }: RefreshPart
     if (canRefresh()) timer = setTimeout(refreshNow, delay)
   }
 
-  const untilNext = () => Math.max(0, lastAt + minInterval - Date.now())
+  // The clock may have been set back.
+  const untilNext = () => Math.min(minInterval, Math.max(0, lastAt + minInterval - Date.now()))
 
   async function refreshOnce(): Promise<void> {
     clearTimeout(timer)
