@@ -44,6 +44,8 @@ interface Entry {
   readonly path: string
   readonly isDirectory: boolean
   readonly isLink: boolean
+  /** Whether its path in the bucket is that on the disk. */
+  readonly isExact: boolean
   /** The path in the bucket, with a slash at its end for a directory: the bytes of these keys are in the order of the whole paths. */
   readonly key: string
 }
@@ -63,7 +65,13 @@ async function* walk(
 ): AsyncGenerator<TreeFile, void, void> {
   const entries: Entry[] = []
   for (const directory of directories) await readEntries(directory, prefix, entries, options)
-  entries.sort((one, other) => comparePaths(one.key, other.key) || comparePaths(one.path, other.path))
+  // Of several files with the same path in the bucket, the one with this name is the first, whose item another one must not replace.
+  entries.sort(
+    (one, other) =>
+      comparePaths(one.key, other.key) ||
+      Number(other.isExact) - Number(one.isExact) ||
+      comparePaths(one.path, other.path),
+  )
   for (let at = 0; at < entries.length; ) {
     const start = at
     const { key, isDirectory } = entries[start] ?? { key: '', isDirectory: false }
@@ -98,7 +106,8 @@ async function readEntries(
   }
   for (const entry of found) {
     const path = join(directory, entry.name)
-    if (isExcluded(relative(options.directory, path).split(sep).join('/')) || isOfSystem(entry)) continue
+    const below = relative(options.directory, path).split(sep).join('/')
+    if (isExcluded(below) || isOfSystem(entry)) continue
     const name = nameOf(entry.name)
     const isDirectory = entry.isDirectory()
     const key = `${prefix}${name}${isDirectory ? '/' : ''}`
@@ -113,7 +122,10 @@ async function readEntries(
       })
     else if (!isDirectory && Buffer.byteLength(key) > longestPath)
       onFault({ path, reason: pathTooLong, key, isUnread: false })
-    else entries.push({ path, isDirectory, isLink: entry.isSymbolicLink(), key })
+    else {
+      const isExact = `${options.folder}${below}${isDirectory ? '/' : ''}` === key
+      entries.push({ path, isDirectory, isLink: entry.isSymbolicLink(), isExact, key })
+    }
   }
 }
 

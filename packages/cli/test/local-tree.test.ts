@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { cleanPath } from '@mediabucket/client/rules'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -32,14 +32,18 @@ async function walk(...paths: string[]) {
   }
   const reasons: string[] = []
   const found: string[] = []
+  const names: string[] = []
   const files = walkTree({
     ...{ directory: root, folder: 'in/' },
     nameOf: (name) => cleanPath(`./${name}`),
     isExcluded: (path) => path === 'left/out',
     onFault: ({ reason }) => void reasons.push(reason),
   })
-  for await (const { path } of files) found.push(path)
-  return { found, reasons }
+  for await (const { path, file } of files) {
+    found.push(path)
+    names.push(relative(root, file.path))
+  }
+  return { found, names, reasons }
 }
 
 test('files are found in the order of the bytes of whole paths', async () => {
@@ -63,4 +67,11 @@ test('directories with the same name in the bucket are one; of files with the sa
     'its path in the bucket would have more than 1024 bytes',
     'nothing of its name would remain in the bucket',
   ])
+})
+
+test('of files with the same path, the one with this name is found, so that another one does not replace its item', async () => {
+  const { found, names, reasons } = await walk('a\\b', 'b', 'e\u0301/same', 'é/same')
+  expect(found).toEqual(['in/b', 'in/é/same'])
+  expect(names).toEqual(['b', 'é/same'])
+  expect(reasons).toHaveLength(2)
 })
