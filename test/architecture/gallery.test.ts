@@ -24,6 +24,7 @@ const onDemand: Readonly<Record<string, RegExp>> = {
 /** Modules that only these files import. */
 const alsoAllowed: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/tokens/qr-code.tsx': /^uqr$/,
+  'packages/gallery/src/uploads/use-file-drop.ts': /^@mediabucket\/client\/dom$/,
 }
 const library = /^(@mediabucket\/client(\/rules)?|preact(\/hooks)?|@preact\/signals|thumbhash)$/
 
