@@ -124,6 +124,35 @@ test('M6 of concurrent edits with one ETag, one succeeds', async () => {
   expect(statuses.toSorted()).toEqual([200, ...Array(9).fill(412)])
 })
 
+test('M6 DELETE with If-Match deletes an item only in the state that the client has seen', async () => {
+  const { id } = await upload(server, 'x')
+  const { etag } = await get(id)
+  const remove = (tag: string) =>
+    server.request(`/api/media/${id}`, { method: 'DELETE', headers: { 'if-match': tag } })
+  await expectProblem(await remove('"x"'), 412, 'precondition-failed')
+  await edit(id, { caption: 'new' })
+  await expectProblem(await remove(etag), 412, 'precondition-failed')
+  expect((await remove((await get(id)).etag)).status).toBe(204)
+  await expectProblem(await remove('*'), 404, 'media-unknown')
+})
+
+test('M6 of a delete and an edit with one ETag at the same time, one succeeds', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const { id } = await upload(server, 'x')
+    const { etag } = await get(id)
+    const headers = { 'if-match': etag }
+    const [edited, removed] = await Promise.all([
+      patch(id, { caption: 'y' }, headers),
+      server.request(`/api/media/${id}`, { method: 'DELETE', headers }),
+    ])
+    expect([
+      [200, 412],
+      [404, 204],
+      [412, 204],
+    ]).toContainEqual([edited.status, removed.status])
+  }
+})
+
 const textOf = (limit: number) =>
   `Null, or a string of at most ${limit} characters, without control characters except tabs and line ends.`
 const nameText = 'Null, or a string with the name of a file.'

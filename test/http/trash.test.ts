@@ -143,6 +143,12 @@ test('Z2, Z3, Z4 wrong requests get a problem that names what is wrong, and each
   for (const text of ['a', 'b']) await other.remove((await other.upload(text)).id)
   const { next_cursor } = await other.trash('?limit=1')
   await expectProblem(await bucket.request(`/api/trash?after=${next_cursor}`), 400, 'cursor-malformed')
+  // K4, K6: with any character changed, it is no cursor.
+  const cursor = next_cursor ?? ''
+  for (let index = 0; index < cursor.length; index += 1) {
+    const changed = cursor.slice(0, index) + (cursor[index] === '7' ? '8' : '7') + cursor.slice(index + 1)
+    await expectProblem(await other.request(`/api/trash?after=${changed}`), 400, 'cursor-malformed')
+  }
   for (const body of [{}, { all: false }, { all: true, ids: ['x'] }, { ids: [] }, { every: true }])
     await expectProblem(await bucket.send('DELETE', '/api/trash', body), 400, 'json-malformed')
   await expectProblem(await bucket.send('POST', '/api/trash/restore', { all: true }), 400, 'json-malformed')

@@ -578,6 +578,8 @@ test('D1 responses to edits are as described', async () => {
   await meet('PATCH', path, await edit('{"caption":1}'), 400)
   await meet('PATCH', path, await edit('{}', {}, 'nobody'), 404)
   await meet('PATCH', path, await edit('{}', { 'if-match': '"x"' }), 412)
+  const unless = { method: 'DELETE', headers: { 'if-match': '"x"' } }
+  await meet('DELETE', path, await server.request(`/api/media/${id}`, unless), 412)
   await meet('PATCH', path, await edit('x'.repeat(200_000)), 413)
   await meet('PATCH', path, await edit('{}', { 'content-type': 'text/plain' }), 415)
 })

@@ -5,9 +5,10 @@ import type { Actor } from '../core/token-rules.ts'
 import { tooManyExpired } from '../storage/catalog/buckets.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import { expiryLimit } from '../storage/catalog/items/trash.ts'
-import type { BucketId, RemovedItems } from '../storage/catalog/records.ts'
+import type { BucketId, ItemDetails, RemovedItems } from '../storage/catalog/records.ts'
 import { type BlobDeletionParts, deleteBlobs } from './blob-deletion.ts'
 import { type BucketWork, runTurn, turnTime, workInTurns } from './bucket-turns.ts'
+import { findItem, preconditionFailed } from './item-operations.ts'
 
 /** Ids in the order in which they were requested, each once. */
 interface DeletedItems {
@@ -29,7 +30,7 @@ const expiryRetryInterval = 1_000
 
 interface RemoverParts extends BlobDeletionParts {
   readonly catalog: BlobDeletionParts['catalog'] &
-    Pick<Catalog, 'removeItems' | 'replaceItems' | 'purgeItems' | 'expireItems'>
+    Pick<Catalog, 'item' | 'removeItems' | 'removeUnchanged' | 'replaceItems' | 'purgeItems' | 'expireItems'>
   /** Called when so many items have expired that they are removed later: how many are left. */
   readonly onManyExpired?: (bucketId: BucketId, left: number) => void
   /** Milliseconds that a request waits for removals at the most. */
@@ -59,6 +60,22 @@ export class ItemRemover {
   async remove(bucketId: BucketId, id: string, by: Actor): Promise<void> {
     const { missing } = await this.removeMany(bucketId, [id], by)
     if (missing.length > 0) throw itemUnknown()
+  }
+
+  /** As remove, if `accepts` returns true for the present state of the item (docs/interface.md M6). Throws Fault `precondition-failed` too. */
+  async removeIf(
+    bucketId: BucketId,
+    id: string,
+    accepts: (item: ItemDetails) => boolean,
+    by: Actor,
+  ): Promise<void> {
+    const { catalog } = this.#parts
+    const expected = await findItem(catalog, bucketId, id)
+    if (!accepts(expected)) throw preconditionFailed()
+    const removed = await catalog.removeUnchanged(bucketId, expected.id, expected, by)
+    if (removed === null) throw preconditionFailed()
+    if (removed.ids.length === 0) throw itemUnknown()
+    this.deleteLater(removed.tombstones)
   }
 
   /** Deletes the items in one transaction (docs/interface.md M4). The ids may be any texts. */

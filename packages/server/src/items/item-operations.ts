@@ -112,7 +112,7 @@ function tooManyLabels(ids: readonly string[]): Fault {
   })
 }
 
-const preconditionFailed = (): Fault =>
+export const preconditionFailed = (): Fault =>
   new Fault('precondition-failed', 'The item has changed: If-Match does not name its current ETag.')
 
 /** The media object of an item, as clients receive it (docs/interface.md M1). */

@@ -148,12 +148,15 @@ export const removeMedia: OperationDescription = {
   tag: 'Items',
   summary: 'Delete one item',
   description: `After the 204 the item is neither listed nor served. Caches may keep its bytes until they expire.
-A second delete returns 404.`,
-  rules: 'M2 and M3',
+A second delete returns 404.
+
+With \`If-Match\`, the item is deleted only if it still has this \`ETag\`.`,
+  rules: 'M2, M3 and M6',
   needs: 'media:delete',
   path: ItemParams,
+  headers: ['If-Match'],
   responses: { 204: { description: 'Deleted.' } },
-  problems: ['media-unknown', 'body-too-large', 'storage-full'],
+  problems: ['media-unknown', 'precondition-failed', 'body-too-large', 'storage-full'],
   curl: `curl -X DELETE -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleItem.id}`,
 }
 

@@ -27,6 +27,7 @@ interface ItemOperations {
   readonly editItem: EditItem
   readonly labelItems: LabelItems
   readonly removeItem: ItemRemover['remove']
+  readonly removeItemIf: ItemRemover['removeIf']
   readonly removeItems: ItemRemover['removeMany']
   readonly replaceItems: ItemRemover['replaceMany']
 }
@@ -91,7 +92,7 @@ async function editItem(
     caller.bucketId,
     exchange.params.id,
     changes,
-    ifMatch === undefined ? null : (item) => matchesState(ifMatch, describeItem(urls, item).stateTag),
+    ifMatch === undefined ? null : stateCondition(urls, ifMatch),
     caller.actor,
   )
   const { mediaObject, headers } = describeItem(urls, item)
@@ -99,11 +100,15 @@ async function editItem(
 }
 
 async function removeItem(
-  { http: { authorize, metrics }, operations }: ItemParts,
+  { http: { authorize, metrics, urls }, operations }: ItemParts,
   exchange: Exchange<'id'>,
 ): Promise<Reply> {
   const grant = await authorize(exchange, 'media:delete')
-  await operations.removeItem(grant.bucketId, exchange.params.id, grant.actor)
+  const { bucketId, actor } = grant
+  const { id } = exchange.params
+  const ifMatch = exchange.request.headers['if-match']
+  if (ifMatch === undefined) await operations.removeItem(bucketId, id, actor)
+  else await operations.removeItemIf(bucketId, id, stateCondition(urlsOfBucket(urls, grant), ifMatch), actor)
   metrics.deletedItems.inc()
   return { status: 204 }
 }
@@ -198,6 +203,10 @@ function describeItem(urls: UrlSettings, item: ItemDetails, signer: LinkSigner |
 /** Whether If-Match names the state of an item. Whether its URLs are signed, and until when, or have names, is not a part of the state. */
 const matchesState = (ifMatch: string, stateTag: string): boolean =>
   matchesStrongly(ifMatch.replace(/"([\w-]{43})\.[a-z0-9.]+"/g, '"$1"'), stateTag)
+
+/** Whether the header If-Match of a request names the state of an item. */
+const stateCondition = (urls: UrlSettings, ifMatch: string) => (item: ItemDetails) =>
+  matchesState(ifMatch, describeItem(urls, item).stateTag)
 
 type EditValues = Required<ItemEdit>
 

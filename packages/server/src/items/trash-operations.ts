@@ -1,3 +1,4 @@
+import { createCursors } from '../core/cursors.ts'
 import { Fault } from '../core/faults.ts'
 import { isItemId } from '../core/ids.ts'
 import { ReadLengths } from '../core/read-lengths.ts'
@@ -32,7 +33,7 @@ const batchLength = 500
 /** The same of the sweep, which other changes wait for. */
 const purgeLength = 100
 
-const cursorShape = /^([0-9a-z]+)\.(0|[1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,15})$/
+const placeShape = /^(0|[1-9]\d*)\.(0|[1-9]\d*)$/
 
 function cursorMalformed(): Fault {
   const detail = 'after accepts the next_cursor of a response with the same token, unchanged.'
@@ -70,8 +71,9 @@ async function listTrash(
   { after, limit }: TrashPage,
   sink: TrashSink,
 ): Promise<string | null> {
-  const prefix = cursorPrefix(catalog.epoch, bucketId)
-  let place = after === null ? null : parseCursor(prefix, after)
+  const cursors = createCursors(catalog.epoch)
+  const list = ['trash', bucketId]
+  let place = after === null ? null : placeOf(cursors.parse(list, after))
   for (let left = limit; ; ) {
     const length = Math.min(left, reads.next(bucketId))
     // One more than requested shows whether items follow.
@@ -91,19 +93,20 @@ async function listTrash(
       const end = await catalog.readChanges(bucketId, 'now', 0)
       place = { seq, change: end?.next ?? 0 }
     }
-    if (added < read.length || left === 0 || isRead) return `${prefix}.${place?.seq}.${place?.change}`
+    if (added < read.length || left === 0 || isRead)
+      return place && cursors.format(list, `${place.seq}.${place.change}`)
     await sink.pause()
   }
 }
 
-/** Numbers of a trash are not reused, unless the data go back. So a cursor has the last change of the feed too, as of its response. */
-const cursorPrefix = (epoch: string, bucketId: BucketId): string =>
-  `${epoch.slice(0, 8)}${bucketId.toString(36)}`
-
-function parseCursor(prefix: string, cursor: string): { readonly seq: number; readonly change: number } {
-  const [, owner, seq, change] = cursorShape.exec(cursor) ?? []
-  if (owner === prefix) return { seq: Number(seq), change: Number(change) }
-  throw cursorMalformed()
+/**
+ * The place of a cursor. Numbers of a trash are not reused, unless the data go back. So a cursor has the last change of the feed too, as of its
+ * response. Throws Fault `cursor-malformed`.
+ */
+function placeOf(found: ReturnType<ReturnType<typeof createCursors>['parse']>) {
+  const [, seq, change] = (found?.isOwn && placeShape.exec(found.place)) || []
+  if (seq === undefined) throw cursorMalformed()
+  return { seq: Number(seq), change: Number(change) }
 }
 
 /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */

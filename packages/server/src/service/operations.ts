@@ -148,6 +148,7 @@ export function createOperations(
       editItem: editItemOperation({ catalog, onFocused }),
       labelItems: labelItemsOperation({ catalog }),
       removeItem,
+      removeItemIf: remover.removeIf.bind(remover),
       removeItems: remover.removeMany.bind(remover),
       replaceItems: remover.replaceMany.bind(remover),
       purgeItems,

@@ -60,7 +60,9 @@ function watchedRemoval(
   }
   const removal = new ItemRemover({
     catalog: {
+      item: data.catalog.item,
       removeItems: (bucketId, ids) => step('commit', () => data.catalog.removeItems(bucketId, ids)),
+      removeUnchanged: data.catalog.removeUnchanged,
       replaceItems: data.catalog.replaceItems,
       purgeItems: data.catalog.purgeItems,
       expireItems: data.catalog.expireItems,

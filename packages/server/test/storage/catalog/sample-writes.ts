@@ -135,6 +135,8 @@ const ofEachKind: { readonly [Kind in WriteKind]: Make } = {
   addItemsOnce: (catalog, { added }) => catalog.addItemsOnce(bucketId, stored(added), requestOf('new')),
   forgetRequests: (catalog) => catalog.forgetRequests(now),
   removeItems: (catalog, { kept }) => catalog.removeItems(bucketId, idsOf(kept), undefined, now),
+  removeUnchanged: (catalog, { kept: [item] }) =>
+    catalog.removeUnchanged(bucketId, item.id, { ...item, altText: null, caption: null }, undefined, now),
   restoreItems: (catalog, { trashed }) => catalog.restoreItems(bucketId, idsOf(trashed), undefined, now),
   expireItems: (catalog) => catalog.expireItems(bucketId, now),
   purgeItems: (catalog, { trashed }) => catalog.purgeItems(bucketId, idsOf(trashed)),

@@ -79,6 +79,14 @@ const editUpdate = eachEngine(
     ${editedMembers.map((member, index) => `${columnOf(member)} = $${index + 5}`).join(', ')} WHERE id = $1 AND bucket_id = $2`,
 )
 
+/** The row of an item of the bucket that has not expired; null if there is none. */
+export const findLiveItem = (bucketId: BucketId, id: ItemId, now: number) =>
+  first(
+    readItemRow,
+    `SELECT ${itemRowColumns} FROM items WHERE id = $1 AND bucket_id = $2 AND ${isLive('$3')}`,
+    ...[id, bucketId, now],
+  )
+
 /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
 export function* editItem(
   bucketId: BucketId,
@@ -87,14 +95,10 @@ export function* editItem(
   expected: ItemState | null,
   by?: Actor,
 ): Work<EditedItem> {
-  const found = yield* first(
-    readItemRow,
-    `SELECT ${itemRowColumns} FROM items WHERE id = $1 AND bucket_id = $2 AND ${isLive('$3')}`,
-    ...[id, bucketId, Date.now()],
-  )
+  const found = yield* findLiveItem(bucketId, id, Date.now())
   if (found === null) return 'missing'
   const { item, seq } = found
-  if (expected !== null && changedMembers(item, expected).length > 0) return 'changed'
+  if (expected !== null && hasChanged(item, expected)) return 'changed'
   const { labels: labelChanges = {}, ...texts } = edit
   const labels = changeLabels(item.labels, labelChanges)
   if (hasTooMany(labels)) return 'full'
@@ -120,6 +124,9 @@ export function* editItem(
 
 const changedMembers = (item: ItemState, other: ItemState): readonly ItemMember[] =>
   editedMembers.filter((member) => storedValue(item, member) !== storedValue(other, member))
+
+export const hasChanged = (item: ItemState, expected: ItemState): boolean =>
+  changedMembers(item, expected).length > 0
 
 const withLabels = ({ labels: _earlier, ...item }: ItemDetails, labels: Labels | null): ItemDetails =>
   labels === null ? item : { ...item, labels }

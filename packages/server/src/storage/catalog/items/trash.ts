@@ -14,7 +14,14 @@ import {
   trashColumns,
 } from '../buckets.ts'
 import { auditedWritesOf, ofBucket } from '../declarations.ts'
-import type { BucketId, BucketWithTrash, RemovedItems, TrashedItem, TrashedItems } from '../records.ts'
+import type {
+  BucketId,
+  BucketWithTrash,
+  ItemState,
+  RemovedItems,
+  TrashedItem,
+  TrashedItems,
+} from '../records.ts'
 import {
   all,
   bucketIdOf,
@@ -34,6 +41,7 @@ import {
 import { countRest, type ExpiredRest } from './expired-items.ts'
 import { changeKindOf, recordChanges } from './item-changes.ts'
 import { itemRowColumnCount, itemRowColumns, readItemRow } from './item-rows.ts'
+import { findLiveItem, hasChanged } from './items.ts'
 
 /** The maximum number of expired items that one write removes. Other writes wait for it. */
 export const expiryLimit = 100
@@ -200,6 +208,19 @@ export function* removeItems(
   )
 }
 
+/** As removeItems, of one item, unless its texts are not these: then null. */
+export function* removeUnchanged(
+  bucketId: BucketId,
+  id: ItemId,
+  expected: ItemState,
+  by?: Actor,
+  now = Date.now(),
+): Work<RemovedItems | null> {
+  const found = yield* findLiveItem(bucketId, id, now)
+  if (found !== null && hasChanged(found.item, expected)) return null
+  return yield* removeItems(bucketId, [id], by, now)
+}
+
 /**
  * Moves items from the trash back to their earlier places, if they have not expired. Returns the ids of the moved items. Throws Fault
  * `quota-exceeded`.
@@ -268,6 +289,6 @@ export const reads = {
 }
 
 export const writes = auditedWritesOf(
-  { removeItems, restoreItems, purgeItems, expireItems },
+  { removeItems, removeUnchanged, restoreItems, purgeItems, expireItems },
   { locks: ofBucket, changesItems: true },
 )
