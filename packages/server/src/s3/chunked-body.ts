@@ -32,6 +32,7 @@ export async function* decodeChunks(
   { length, signatures, trailer, onTrailer }: ChunkedBody,
 ): AsyncGenerator<Uint8Array, void, void> {
   const input = new Input(source)
+  const pieces = new SmallPieces()
   let left = length
   for (;;) {
     const { size, signature } = parseChunkLine(await input.line(maxLine), signatures !== null)
@@ -42,6 +43,8 @@ export async function* decodeChunks(
       const bytes = await input.some(missing)
       missing -= bytes.byteLength
       digest?.update(bytes)
+      if (pieces.take(bytes)) continue
+      yield* pieces.joined()
       yield bytes
     }
     if (digest !== null && signatures?.accepts(signature, digest.digest('hex')) !== true)
@@ -50,6 +53,7 @@ export async function* decodeChunks(
     if ((await input.line(0)) !== '') throw malformed()
   }
   if (left > 0) throw malformed()
+  yield* pieces.joined()
   onTrailer(await readTrailer(input, signatures, trailer))
   if (!(await input.isAtEnd())) throw malformed()
 }
@@ -100,6 +104,33 @@ async function readTrailer(
 
 const wrongTrailer = () =>
   new S3Error('SignatureDoesNotMatch', 'The signature of the trailer is missing or does not match.')
+
+/** A piece of so many bytes is not copied. */
+const largePiece = 4_096
+
+/** Small pieces of a body, joined: each piece that is yielded costs a write to the disk, however short it is. */
+class SmallPieces {
+  #bytes = Buffer.of()
+  #length = 0
+
+  /** Copies a piece if it is small, and if there is room for it. */
+  take(piece: Uint8Array): boolean {
+    if (piece.byteLength >= largePiece) return false
+    if (this.#bytes.byteLength === 0) this.#bytes = Buffer.allocUnsafe(4 * largePiece)
+    if (this.#length + piece.byteLength > this.#bytes.byteLength) return false
+    this.#bytes.set(piece, this.#length)
+    this.#length += piece.byteLength
+    return true
+  }
+
+  /** What was taken, as one piece; none if nothing was. */
+  joined(): readonly Uint8Array[] {
+    const taken = this.#bytes.subarray(0, this.#length)
+    this.#bytes = Buffer.of()
+    this.#length = 0
+    return taken.byteLength === 0 ? [] : [taken]
+  }
+}
 
 /** The bytes of a source that were not read yet. */
 class Input {
