@@ -221,7 +221,7 @@ export class ConnectionLost extends Error {
  * The server has committed, but no longer waits for a synchronous standby: `statement_timeout` has ended, or an administrator has cancelled the
  * wait. A failover could lose the commit.
  */
-export class CommitUnconfirmed extends Error {
+class CommitUnconfirmed extends Error {
   override readonly name = 'CommitUnconfirmed'
 }
 
