@@ -147,10 +147,10 @@ export function openWriter(
   }
 }
 
-/** Changes whose bucket is not known by its id use the first lane. */
+/** Changes whose bucket is not known by its id use the first lane. A trash, whose id is negative, has the lane of its bucket. */
 function laneOf(write: Write): number {
   const key = bucketKeyOf(write)
-  return key !== null && 'bucketId' in key ? key.bucketId : 0
+  return key !== null && 'bucketId' in key ? Math.abs(key.bucketId) : 0
 }
 
 function takeBatch(lane: Lane): Pending[] {
