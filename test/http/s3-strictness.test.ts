@@ -7,6 +7,7 @@ import {
   DeleteObjectsCommand,
   GetObjectAclCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
   PutObjectAclCommand,
   UploadPartCommand,
   UploadPartCopyCommand,
@@ -112,6 +113,23 @@ test('T9 a token with limits stores objects, and changes none', async () => {
   expect(Grants).toHaveLength(1)
   const { Metadata } = await client.send(new HeadObjectCommand({ Bucket, Key: 'a' }))
   expect(Metadata).toMatchObject({ by: 'owner' })
+  limited.destroy()
+})
+
+test('MU5, T10 a token lists the uploads that it can continue', async () => {
+  const Bucket = await newBucket()
+  const limits = ['--bucket', Bucket, '--scope', 'media:read,media:write', '--max-items', '2'] as const
+  const limited = clientOf(door.endpoint, await makePair(door.server, ...limits))
+  for (const [sender, Key] of [
+    [client, 'own'],
+    [limited, 'limited'],
+  ] as const) {
+    await sender.send(new CreateMultipartUploadCommand({ Bucket, Key }))
+    const { Uploads = [] } = await sender.send(new ListMultipartUploadsCommand({ Bucket }))
+    expect(Uploads.map(({ Key }) => Key)).toEqual([Key])
+  }
+  const { Uploads } = await client.send(new ListMultipartUploadsCommand({ Bucket }))
+  expect(Uploads).toHaveLength(1)
   limited.destroy()
 })
 

@@ -204,12 +204,14 @@ export interface ListedMultiparts {
   readonly next: MultipartPlace | null
 }
 
+/** The unfinished uploads that the caller can continue (docs/interface.md T10). */
 async function listMultiparts(
   { catalog, now }: Pick<MultipartParts, 'catalog' | 'now'>,
-  bucketId: BucketId,
-  { limit, ...selection }: MultipartSelection,
+  { bucketId, limits }: Pick<ObjectCaller, 'bucketId' | 'limits'>,
+  { limit, ...selection }: Omit<MultipartSelection, 'limitedBy'>,
 ): Promise<ListedMultiparts> {
-  const found = await catalog.listMultiparts(bucketId, { ...selection, limit: limit + 1 }, now())
+  const limitedBy = limits?.id ?? null
+  const found = await catalog.listMultiparts(bucketId, { ...selection, limitedBy, limit: limit + 1 }, now())
   const entries = found.slice(0, limit)
   const last = entries.at(-1)
   const isTruncated = found.length > limit && last !== undefined

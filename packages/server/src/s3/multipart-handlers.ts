@@ -267,7 +267,7 @@ async function listUploads({ operations: { multiparts } }: S3Context, call: Buck
   const keyMarker = request.parameter('key-marker') ?? ''
   const idMarker = request.parameter('upload-id-marker') ?? ''
   const limit = readLimit(request.parameter('max-uploads'), 'max-uploads')
-  const { uploads, prefixes, isTruncated, next } = await multiparts.list(caller.bucketId, {
+  const { uploads, prefixes, isTruncated, next } = await multiparts.list(caller, {
     ...{ prefix, delimiter, limit },
     after: keyMarker === '' ? null : placeOf(keyMarker, idMarker, prefix, delimiter),
   })

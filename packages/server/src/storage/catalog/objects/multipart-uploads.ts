@@ -4,7 +4,7 @@ import type { Actor } from '../../../core/token-rules.ts'
 import { countLimited } from '../access/token-limits.ts'
 import { auditedWritesOf, ofBucket, writesOf } from '../declarations.ts'
 import { parseItems, serializeItems } from '../items/item-rows.ts'
-import type { BucketId, NewItem } from '../records.ts'
+import type { BucketId, NewItem, TokenId } from '../records.ts'
 import {
   all,
   bucketIdOf,
@@ -69,6 +69,8 @@ export interface MultipartSelection {
   /** The entry after which the list begins; `id` is null for all uploads of the key, and for all keys that begin with it if `isPrefix`. */
   readonly after: MultipartPlace | null
   readonly limit: number
+  /** The limits with which the uploads were created; null for none. */
+  readonly limitedBy: TokenId | null
 }
 
 export interface MultipartPlace {
@@ -132,7 +134,7 @@ export const listParts = (id: UploadId, after: number, limit: number): Query<Sto
 /** Uploads of the bucket that are neither completed nor expired at `now`. Reads as many rows as it returns entries, and a few more for each prefix. */
 export function* listMultiparts(
   bucketId: BucketId,
-  { prefix, delimiter, after, limit }: MultipartSelection,
+  { prefix, delimiter, after, limit, limitedBy }: MultipartSelection,
   now: number,
 ): Query<MultipartEntry[]> {
   const entries: MultipartEntry[] = []
@@ -143,8 +145,8 @@ export function* listMultiparts(
       readListed,
       `SELECT id, key, created_at, checksum FROM object_uploads
       WHERE bucket_id = $1 AND (key, id) > ($2, $3) AND key < $4 AND item IS NULL AND expires_at > $5
-      ORDER BY key, id LIMIT $6`,
-      ...[bucketId, place.key, place.id, endOf(prefix), now, wanted],
+        AND coalesce(limited_by, '') = $6 ORDER BY key, id LIMIT $7`,
+      ...[bucketId, place.key, place.id, endOf(prefix), now, limitedBy ?? '', wanted],
     )
     let last: string | null = null
     for (const upload of found) {
