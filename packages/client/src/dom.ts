@@ -69,14 +69,11 @@ export function watchUploadZone(
   }
 }
 
-const textFields =
-  'input:not([type="checkbox"], [type="radio"], [type="button"], [type="file"]), textarea, [contenteditable]'
-
 /** Whether a paste inserts a text into a field. Office programs add a picture of the text, which is not meant then. */
 export const pastesText = ({ clipboardData, target }: ClipboardEvent): boolean =>
   clipboardData?.types.includes('text/plain') === true &&
   target instanceof Element &&
-  target.closest(textFields) !== null
+  target.matches(':read-write')
 
 const hasFiles = (transfer: DataTransfer | null): boolean => transfer?.types.includes('Files') ?? false
 

@@ -6,47 +6,29 @@ export function useFileDrop(onFiles: (transfer: DataTransfer) => void): boolean 
   const [dragging, setDragging] = useState(false)
   // Before the page is painted: what is dropped or pasted then is not lost.
   useLayoutEffect(() => {
+    const unmount = new AbortController()
     // `dragenter` and `dragleave` fire for each element below the pointer; the page is left when they are in balance.
     let depth = 0
-    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
-    const onEnter = (event: DragEvent) => {
-      if (!hasFiles(event)) return
-      depth += 1
-      setDragging(true)
-    }
-    const onLeave = (event: DragEvent) => {
-      if (!hasFiles(event)) return
-      depth = Math.max(0, depth - 1)
-      if (depth === 0) setDragging(false)
-    }
-    const onOver = (event: DragEvent) => {
+    const onDrag = (event: DragEvent) => {
+      const { type, dataTransfer } = event
+      if (!dataTransfer?.types.includes('Files')) return
       // Otherwise the browser opens the dropped file in place of the page.
-      if (hasFiles(event)) event.preventDefault()
-    }
-    const onDrop = (event: DragEvent) => {
-      depth = 0
-      setDragging(false)
-      if (!hasFiles(event) || event.dataTransfer === null) return
       event.preventDefault()
-      onFiles(event.dataTransfer)
+      if (type === 'dragenter') depth += 1
+      if (type === 'dragleave') depth = Math.max(0, depth - 1)
+      if (type === 'drop') depth = 0
+      setDragging(depth > 0)
+      if (type === 'drop') onFiles(dataTransfer)
     }
     const onPaste = (event: ClipboardEvent) => {
       if (!event.clipboardData?.types.includes('Files') || pastesText(event)) return
       event.preventDefault()
       onFiles(event.clipboardData)
     }
-    addEventListener('dragenter', onEnter)
-    addEventListener('dragleave', onLeave)
-    addEventListener('dragover', onOver)
-    addEventListener('drop', onDrop)
-    addEventListener('paste', onPaste)
-    return () => {
-      removeEventListener('dragenter', onEnter)
-      removeEventListener('dragleave', onLeave)
-      removeEventListener('dragover', onOver)
-      removeEventListener('drop', onDrop)
-      removeEventListener('paste', onPaste)
-    }
+    for (const type of ['dragenter', 'dragleave', 'dragover', 'drop'] as const)
+      addEventListener(type, onDrag, unmount)
+    addEventListener('paste', onPaste, unmount)
+    return () => unmount.abort()
   }, [onFiles])
   return dragging
 }
