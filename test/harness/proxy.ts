@@ -49,29 +49,22 @@ const kinds = {
   nginx: {
     path: '',
     configure: (directory: string, port: number, securePort: number, service: string) =>
-      nginx(
-        directory,
-        replaced(read('docs/operations/nginx.conf'), {
-          'listen 443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${securePort} ssl http2;`,
-          '/etc/ssl/media.example.org/fullchain.pem': join(directory, 'certificate.pem'),
-          '/etc/ssl/media.example.org/privkey.pem': join(directory, 'key.pem'),
-          '127.0.0.1:8080': service,
-        }),
+      secureNginx(
+        'nginx.conf',
+        'media.example.org',
+        { directory, port, securePort },
+        { '127.0.0.1:8080': service },
       ),
     command: nginxCommand,
   },
   'nginx that sends files': {
     path: '',
     configure: (directory: string, port: number, securePort: number, service: string, data: string) =>
-      nginx(
-        directory,
-        replaced(read('docs/operations/nginx-sendfile.conf'), {
-          'listen 443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${securePort} ssl http2;`,
-          '/etc/ssl/media.example.org/fullchain.pem': join(directory, 'certificate.pem'),
-          '/etc/ssl/media.example.org/privkey.pem': join(directory, 'key.pem'),
-          '127.0.0.1:8080': service,
-          '/var/lib/mediabucket': data,
-        }),
+      secureNginx(
+        'nginx-sendfile.conf',
+        'media.example.org',
+        { directory, port, securePort },
+        { '127.0.0.1:8080': service, '/var/lib/mediabucket': data },
       ),
     command: nginxCommand,
   },
@@ -103,14 +96,11 @@ const kinds = {
   'nginx for the port of S3': {
     path: '',
     configure: (directory: string, port: number, securePort: number, service: string) =>
-      nginx(
-        directory,
-        replaced(read('docs/operations/nginx-s3-port.conf'), {
-          'listen 443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${securePort} ssl http2;`,
-          '/etc/ssl/s3.example.org/fullchain.pem': join(directory, 'certificate.pem'),
-          '/etc/ssl/s3.example.org/privkey.pem': join(directory, 'key.pem'),
-          '127.0.0.1:9000': service,
-        }),
+      secureNginx(
+        'nginx-s3-port.conf',
+        's3.example.org',
+        { directory, port, securePort },
+        { '127.0.0.1:9000': service },
       ),
     command: nginxCommand,
   },
@@ -164,6 +154,29 @@ ${temporary.map((name) => `${name === 'body' ? 'client_body' : name}_temp_path $
 ${http}
 }
 `
+
+interface SecurePlace {
+  readonly directory: string
+  readonly port: number
+  readonly securePort: number
+}
+
+/** A configuration of docs/operations for this domain, which listens with and without TLS. */
+const secureNginx = (
+  file: string,
+  domain: string,
+  { directory, port, securePort }: SecurePlace,
+  changes: Readonly<Record<string, string>>,
+) =>
+  nginx(
+    directory,
+    replaced(read(`docs/operations/${file}`), {
+      'listen 443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${securePort} ssl http2;`,
+      [`/etc/ssl/${domain}/fullchain.pem`]: join(directory, 'certificate.pem'),
+      [`/etc/ssl/${domain}/privkey.pem`]: join(directory, 'key.pem'),
+      ...changes,
+    }),
+  )
 
 export type ProxyKind = keyof typeof kinds
 

@@ -131,7 +131,10 @@ export const listParts = (id: UploadId, after: number, limit: number): Query<Sto
     ...[id, after, limit],
   )
 
-/** Uploads of the bucket that are neither completed nor expired at `now`. Reads as many rows as it returns entries, and a few more for each prefix. */
+/**
+ * Uploads of the bucket that are neither completed nor expired at `now`. Reads as many rows with the selected limits as it returns entries, and a few
+ * more for each prefix.
+ */
 export function* listMultiparts(
   bucketId: BucketId,
   { prefix, delimiter, after, limit, limitedBy }: MultipartSelection,
