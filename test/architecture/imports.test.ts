@@ -176,15 +176,6 @@ test('the commands of the server import the command line, its other folders only
   expect(users.length).toBeGreaterThan(20)
 })
 
-test('the core alone imports the rules that it shares with the client', () => {
-  const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/client/rules'))
-  expect(users).toEqual(
-    ['address-names', 'ids', 'item-labels', 'names', 'queries', 'quotas', 'token-rules'].map(
-      (name) => `${src}core/${name}.ts`,
-    ),
-  )
-})
-
 test('only uploads and what reads pictures import the removal of metadata', () => {
   const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/strip-metadata'))
   expect(users).not.toEqual([])

@@ -37,7 +37,7 @@ export const fileCommands: Readonly<Record<string, ListedFileCommand>> = {
     loadClient: async () => (await import('./items.ts')).link,
   },
   edit: {
-    summary: 'Edit an item: its name, alternative text, caption, labels and focus.',
+    summary: 'Edit the name, texts and other data of an item.',
     loadClient: async () => (await import('./items.ts')).edit,
   },
   rm: {

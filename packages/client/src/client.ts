@@ -107,8 +107,8 @@ export interface Client {
   describeTagged(idOrUrl: string | URL, options?: DescribeOptions): Promise<TaggedMedia>
 
   /**
-   * Changes the filename, the alternative text, the caption, labels or the focus of an item, and returns its media object. With `ifMatch`, rejects with an
-   * `AnswerError` of status 412 if the item has changed since the response with this `ETag`.
+   * Changes members of an item, and returns its media object. With `ifMatch`, rejects with an `AnswerError` of status 412 if the item has
+   * changed since the response with this `ETag`.
    */
   update(idOrUrl: string | URL, changes: MediaChanges, options?: UpdateOptions): Promise<Media>
 

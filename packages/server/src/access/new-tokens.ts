@@ -1,11 +1,11 @@
+import { maxNote, maxTokenName } from '@mediabucket/client/rules'
 import type { ParameterFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import { isNote, maxNote, noteRule, readLimits } from '../core/quotas.ts'
+import { isNote, noteRule, readLimits } from '../core/quotas.ts'
 import { parseExpiry } from '../core/times.ts'
 import {
   isScope,
   isTokenName,
-  maxTokenName,
   type Scope,
   scopes,
   serviceScopes,

@@ -49,8 +49,6 @@ const shardLength = 2
 const secretLength = 26
 const itemShape = new RegExp(`^[${base32Alphabet}]{${secretLength}}(?:[${base32Alphabet}]{${shardLength}})?$`)
 
-export { maxIds } from '@mediabucket/client/rules'
-
 export const newItemId = (): ItemId => randomBase32(shardLength + secretLength) as ItemId
 
 /** A row has an id that no service created: something else has changed the catalog. It must not become a path or a key. */

@@ -1,15 +1,6 @@
 import { isLabelKey, isLabelValue, maxLabels, maxLabelValue } from '@mediabucket/client/rules'
 import { isObject, parseJson } from './json.ts'
 
-// The rules of labels that the client, the command line and the gallery share.
-export {
-  isLabelKey,
-  isLabelValue,
-  maxLabels,
-  maxLabelValue,
-  maxSelectedLabels,
-} from '@mediabucket/client/rules'
-
 /** Pairs of a key and a value that an app gives to an item (docs/interface.md M7). The keys are in order. */
 export type Labels = Readonly<Record<string, string>>
 

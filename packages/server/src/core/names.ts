@@ -8,21 +8,6 @@ import {
   nameKey,
 } from '@mediabucket/client/rules'
 
-// The rules of names that the client, the command line and the gallery share.
-export {
-  cleanFilename,
-  cleanPath,
-  foldName,
-  longestName,
-  longestPath,
-  maxAltText,
-  maxCaption,
-  maxNameKey,
-  maxSearchLength,
-  maxSearchTerms,
-  nameKey,
-} from '@mediabucket/client/rules'
-
 /** Sorts after all paths that begin with `prefix`, in the order of their bytes. */
 export const afterPaths = (prefix: string): string => prefix + afterAllPaths
 

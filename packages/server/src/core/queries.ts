@@ -1,35 +1,23 @@
-import { type ItemKind, itemKinds, type ListOrder, listOrders, maxListLimit } from '@mediabucket/client/rules'
-import { Fault, type FaultMembers, type ParameterFault } from './faults.ts'
 import {
+  type ItemKind,
   isLabelKey,
   isLabelValue,
-  type Labels,
-  maxLabelValue,
-  maxSelectedLabels,
-  parseLabels,
-} from './item-labels.ts'
-import {
-  hasNul,
-  longestName,
-  longestPath,
-  maxSearchLength,
-  maxSearchTerms,
-  parseNameSearch,
-  parseStartName,
-  type SearchTerms,
-} from './names.ts'
-import { maxKeyLength } from './object-key-rules.ts'
-import { parseTimestamp } from './times.ts'
-
-// What the client, the command line and the gallery share.
-export {
-  type ChangeType,
-  type ItemKind,
   itemKinds,
   type ListOrder,
   listOrders,
+  longestName,
+  longestPath,
+  maxLabelValue,
   maxListLimit,
+  maxSearchLength,
+  maxSearchTerms,
+  maxSelectedLabels,
 } from '@mediabucket/client/rules'
+import { Fault, type FaultMembers, type ParameterFault } from './faults.ts'
+import { type Labels, parseLabels } from './item-labels.ts'
+import { hasNul, parseNameSearch, parseStartName, type SearchTerms } from './names.ts'
+import { maxKeyLength } from './object-key-rules.ts'
+import { parseTimestamp } from './times.ts'
 
 /** What a parameter accepts, in words and for programs. */
 export interface Accepts extends FaultMembers {

@@ -1,6 +1,6 @@
-import { maxNote } from '@mediabucket/client/rules'
+import { maxLabels, maxNote } from '@mediabucket/client/rules'
 import { Fault, type ParameterFault } from './faults.ts'
-import { changeLabels, type Labels, labelRule, maxLabels, parseLabels } from './item-labels.ts'
+import { changeLabels, type Labels, labelRule, parseLabels } from './item-labels.ts'
 import { isObject } from './json.ts'
 import { decodeText, essenceOf, storedNameOf } from './stored-type.ts'
 import { maxDays } from './times.ts'
@@ -100,8 +100,6 @@ export interface AmountLeft {
 
 /** The most types of a token. */
 export const maxTypes = 32
-export { maxNote } from '@mediabucket/client/rules'
-
 /** What a note of a token must be, for messages. */
 export const noteRule = `A note has at most ${maxNote} characters, and no control characters but line breaks.`
 

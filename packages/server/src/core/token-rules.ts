@@ -39,8 +39,6 @@ export const hashToken = (token: string): Uint8Array => Buffer.from(hash('sha256
 /** The low 30 bits of the CRC-32, which detect any one changed character. */
 const checksum = (text: string): string => base32Of(crc32(text), checksumLength)
 
-export { maxTokenName } from '@mediabucket/client/rules'
-
 /** What a name of a token must be, for messages. */
 export const tokenNameRule = `A name has at most ${maxTokenName} characters, and no control characters.`
 

@@ -1,7 +1,8 @@
+import { itemKinds } from '@mediabucket/client/rules'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { SearchTerms } from '../core/names.ts'
-import { itemKinds, itemOrders } from '../core/queries.ts'
+import { itemOrders } from '../core/queries.ts'
 import type { BucketId, ItemSelection } from '../storage/catalog/records.ts'
 import { createItemCursors } from './item-list-operations.ts'
 

@@ -54,8 +54,8 @@ interface ItemListOperations {
   readonly signLinks: SignLinks
 }
 
-/** Part of every entity tag. Increase it when the format of media objects or lists changes. */
-export const formatVersion = 4
+/** Part of every entity tag. Increase the number when the format of lists, or of a member of media objects, changes. */
+const format = fingerprintOf([4, Object.keys(ItemList.properties.data.items.properties)])
 
 /** Shorter lists are not compressed. Bytes. */
 const minimumGzipLength = 1024
@@ -218,7 +218,7 @@ class ItemListHandler {
     const { bucketId, pictures, isPrivate } = grant
     const ofBucket = pictures === null ? [] : [pictures, isPrivate]
     const digest = fingerprintOf([
-      formatVersion,
+      format,
       this.#http.catalog.epoch,
       this.#settings,
       query,

@@ -1,3 +1,4 @@
+import { cleanFilename, cleanPath } from '@mediabucket/client/rules'
 import {
   hasTiffStructure,
   isRawExtension,
@@ -7,7 +8,7 @@ import {
 import { Fault } from '../core/faults.ts'
 import type { ItemId } from '../core/ids.ts'
 import type { Labels } from '../core/item-labels.ts'
-import { cleanFilename, cleanPath, extensionOf, isPath } from '../core/names.ts'
+import { extensionOf, isPath } from '../core/names.ts'
 import { limitsTypes, requireType, type UploadLimits, withFixedLabels } from '../core/quotas.ts'
 import { decodeText, namedTypes, storedType } from '../core/stored-type.ts'
 import { isDecoded } from '../core/variants.ts'

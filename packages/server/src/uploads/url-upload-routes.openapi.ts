@@ -1,5 +1,5 @@
+import { maxLabelValue } from '@mediabucket/client/rules'
 import { Type } from 'typebox'
-import { maxLabelValue } from '../core/item-labels.ts'
 import { jsonBodyProblems } from '../http/bodies.ts'
 import { exampleBase, type OperationDescription } from '../http/openapi/description.ts'
 import { sampleItem } from '../http/openapi/samples.ts'

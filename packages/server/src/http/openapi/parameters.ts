@@ -1,20 +1,26 @@
+import {
+  type ItemKind,
+  itemKinds,
+  type ListOrder,
+  listOrders,
+  longestName,
+  longestPath,
+  maxIds,
+  maxLabelValue,
+  maxListLimit,
+  maxSearchLength,
+  maxSearchTerms,
+  maxSelectedLabels,
+} from '@mediabucket/client/rules'
 import { type Static, Type } from 'typebox'
 import { maxWait } from '../../core/change-queries.ts'
-import { maxIds } from '../../core/ids.ts'
-import { maxLabelValue, maxSelectedLabels } from '../../core/item-labels.ts'
-import { longestName, longestPath, maxSearchLength, maxSearchTerms } from '../../core/names.ts'
 import { maxKeyLength } from '../../core/object-key-rules.ts'
 import {
   defaultLabelLimit,
   defaultListLimit,
   defaultPageSize,
-  type ItemKind,
-  itemKinds,
   type ListedUrls,
-  type ListOrder,
   listedUrls,
-  listOrders,
-  maxListLimit,
   maxPageSize,
   type SwitchValue,
   switchValues,

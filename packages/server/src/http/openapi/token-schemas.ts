@@ -1,11 +1,10 @@
+import { maxLabelValue, maxNote, maxTokenName } from '@mediabucket/client/rules'
 import { type Static, Type } from 'typebox'
-import { maxLabelValue } from '../../core/item-labels.ts'
-import { maxNote, maxTypes, noteRule, typePattern } from '../../core/quotas.ts'
+import { maxTypes, noteRule, typePattern } from '../../core/quotas.ts'
 import { maxDays } from '../../core/times.ts'
 import {
   defaultOverlap,
   maxOverlap,
-  maxTokenName,
   type Scope,
   type ServiceScope,
   scopes,

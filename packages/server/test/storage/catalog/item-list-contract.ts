@@ -1,6 +1,7 @@
+import { type ItemKind, itemKinds } from '@mediabucket/client/rules'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
-import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../../src/core/queries.ts'
+import { type ItemOrder, itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { placeOf } from '../../../src/storage/catalog/lists/item-lists.ts'
 import type {

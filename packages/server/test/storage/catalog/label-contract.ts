@@ -1,7 +1,8 @@
+import { itemKinds } from '@mediabucket/client/rules'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
 import { changeLabels, type LabelChanges, type Labels } from '../../../src/core/item-labels.ts'
-import { itemKinds, itemOrders } from '../../../src/core/queries.ts'
+import { itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { kindNumberOf } from '../../../src/storage/catalog/items/item-kinds.ts'
 import type {

@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
+import { foldName } from '@mediabucket/client/rules'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
 import type { ItemId } from '../../../src/core/ids.ts'
-import { foldName, parseNameSearch } from '../../../src/core/names.ts'
+import { parseNameSearch } from '../../../src/core/names.ts'
 import { itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import type {

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
+import { foldName, type ItemKind, itemKinds, nameKey } from '@mediabucket/client/rules'
 import { describe, expect, test } from 'vitest'
 import { random as randomOf, testSeed } from '../../../../../test/harness/random.ts'
 import type { ItemId } from '../../../src/core/ids.ts'
-import { foldName, nameKey } from '../../../src/core/names.ts'
-import { type ItemKind, itemKinds, itemOrders } from '../../../src/core/queries.ts'
+import { itemOrders } from '../../../src/core/queries.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { placeOf } from '../../../src/storage/catalog/lists/item-lists.ts'
 import type {

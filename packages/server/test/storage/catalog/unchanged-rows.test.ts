@@ -1,9 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
-import {
-  createUnchangedReads,
-  createUnchangedRows,
-} from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
+import { createUnchangedRows, UnchangedReads } from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
 import { prepareReads } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
 import { prepareLocateItem } from '../../../src/storage/catalog/engines/sqlite/sqlite-ranks.ts'
@@ -75,7 +72,7 @@ test('a value is read again from the time at which a part of it expires', async 
   onTestFinished(() => void vi.useRealTimers())
   const { db } = opened()
   const read = vi.fn((key: string, now: number) => (now < 10 ? { key, expiry: 10 } : null))
-  const reads = createUnchangedReads(db, {
+  const reads = new UnchangedReads(db, {
     keyOf: (key: string) => key,
     read,
     expiryOf: ({ expiry }) => expiry,
@@ -85,4 +82,34 @@ test('a value is read again from the time at which a part of it expires', async 
   expect(read).toHaveBeenCalledOnce()
   vi.setSystemTime(10)
   expect(await reads.read('a')).toBeNull()
+})
+
+/** Reads through `read` that nothing in memory answers, because each has another key. */
+function reading(read: (key: number) => string) {
+  const { db } = opened()
+  return { db, reads: new UnchangedReads(db, { keyOf: String, read, expiryOf: () => null }) }
+}
+
+test('A7 a read begins after its request', async () => {
+  let row = 'before'
+  const { reads } = reading(() => row)
+  const first = reads.read(1)
+  row = 'after'
+  expect(await first).toBe('after')
+})
+
+test('a read that fails does not fail the others', async () => {
+  const { reads } = reading((key) => (key === 2 ? expect.fail('no row') : `row ${key}`))
+  const [one, two, three] = await Promise.allSettled([reads.read(1), reads.read(2), reads.read(3)])
+  expect([one?.status, two?.status, three?.status]).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+})
+
+test('pending reads are completed before the connection closes, later ones are rejected', async () => {
+  const { db, reads } = reading((key) => (db.isOpen ? `row ${key}` : expect.fail('it is closed')))
+  const before = [reads.read(1), reads.read(2)]
+  reads.flush()
+  db.close()
+  const after = await Promise.allSettled([reads.read(3), reads.read(4)])
+  expect(await Promise.all(before)).toEqual(['row 1', 'row 2'])
+  expect(after.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
 })

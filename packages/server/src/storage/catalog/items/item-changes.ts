@@ -1,5 +1,5 @@
+import type { ChangeType } from '@mediabucket/client/rules'
 import type { ItemId } from '../../../core/ids.ts'
-import type { ChangeType } from '../../../core/queries.ts'
 import type { AuditAction } from '../audit/audit-events.ts'
 import { raisedRevision } from '../buckets.ts'
 import type { BucketId } from '../records.ts'

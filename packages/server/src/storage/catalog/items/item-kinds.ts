@@ -1,4 +1,4 @@
-import { type ItemKind, itemKinds } from '../../../core/queries.ts'
+import { type ItemKind, itemKinds } from '@mediabucket/client/rules'
 
 /** The first five letters of the stored types of a kind. */
 const byFamily: ReadonlyMap<string, ItemKind> = new Map([

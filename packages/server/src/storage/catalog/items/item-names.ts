@@ -1,5 +1,6 @@
+import { nameKey } from '@mediabucket/client/rules'
 import type { ItemId } from '../../../core/ids.ts'
-import { nameKey, nameLine, nameSlot, namesPerRow } from '../../../core/names.ts'
+import { nameLine, nameSlot, namesPerRow } from '../../../core/names.ts'
 import type { BucketId } from '../records.ts'
 import {
   all,

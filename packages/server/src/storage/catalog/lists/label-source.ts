@@ -1,4 +1,4 @@
-import { itemKinds } from '../../../core/queries.ts'
+import { itemKinds } from '@mediabucket/client/rules'
 import { kindNumber } from '../items/item-kinds.ts'
 import type { ItemPlace, ItemSelection } from '../records.ts'
 import {

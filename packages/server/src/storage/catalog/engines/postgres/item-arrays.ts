@@ -1,4 +1,5 @@
-import { nameKey, nameLine } from '../../../../core/names.ts'
+import { nameKey } from '@mediabucket/client/rules'
+import { nameLine } from '../../../../core/names.ts'
 import {
   columnOf,
   type ItemColumnName,

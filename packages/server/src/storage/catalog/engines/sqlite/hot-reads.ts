@@ -4,56 +4,9 @@ import { findTokenGrant } from '../../access/service-tokens.ts'
 import { findKey } from '../../objects/object-keys.ts'
 import type { BucketId, TokenId } from '../../records.ts'
 import { integer } from '../../statements.ts'
-import { type createRun, one, prepareSnapshots, withFaults } from './sqlite-database.ts'
+import { type createRun, one, withFaults } from './sqlite-database.ts'
 
-// Reads that many requests wait for: those of one tick share a transaction, and rows are used again until the database changes.
-
-interface Pending<Key, Value> {
-  readonly key: Key
-  readonly resolve: (value: Value) => void
-  readonly reject: (error: unknown) => void
-}
-
-/**
- * Runs the reads of one tick in one transaction, because taking SQLite's locks costs more than finding a row.
- * The transaction begins after the last of them was requested and ends before any other code runs. If it cannot begin, each read is
- * one of its own.
- */
-export function createBatchedReads<Key, Value>(
-  db: DatabaseSync,
-  /** `isFirst` is true for the first read of a tick. */
-  read: (key: Key, isFirst: boolean) => Value,
-) {
-  const snapshots = prepareSnapshots(db)
-
-  function readAll(batch: readonly Pending<Key, Value>[]): void {
-    if (batch.length > 1 && db.isOpen) beginIfPossible()
-    for (const [index, { key, resolve, reject }] of batch.entries()) {
-      try {
-        resolve(read(key, index === 0))
-      } catch (error) {
-        reject(error)
-      }
-    }
-    if (db.isOpen) snapshots.end()
-  }
-
-  function beginIfPossible() {
-    try {
-      snapshots.begin()
-    } catch {
-      // The reads report what is wrong. An error here would end the process.
-    }
-  }
-
-  const pending = new TickBatch(readAll, queueMicrotask)
-  return {
-    read: (key: Key): Promise<Value> =>
-      new Promise((resolve, reject) => pending.add({ key, resolve, reject })),
-    /** Runs the pending reads now; to be called before the connection is closed. */
-    flush: () => pending.flush(),
-  }
-}
+// Reads that many requests wait for: rows are used again until the database changes.
 
 /** Rows of one kind in memory. Above this number, all are read again. */
 const maxRows = 10_000
@@ -110,35 +63,61 @@ export function createUnchangedRows<Key, Value>(
   }
 }
 
+interface Pending<Key, Value> {
+  readonly key: Key
+  readonly resolve: (value: Value | null) => void
+  readonly reject: (error: unknown) => void
+}
+
 /**
- * Batched reads whose values stay in memory until the database changes. They are read as if nothing had expired; a value of which a part has
- * expired is read again.
+ * Reads whose values stay in memory until the database changes, which is read once for all reads of a tick. They are read as if nothing had expired; a
+ * value of which a part has expired is read again.
  */
-export function createUnchangedReads<Key, Value>(
-  db: DatabaseSync,
-  parts: {
-    readonly keyOf: (key: Key) => string
-    readonly read: (key: Key, now: number) => Value | null
-    /** When the first part expires; null for never. */
-    readonly expiryOf: (value: Value) => number | null
-    readonly limit?: number
-  },
-) {
-  const { read, expiryOf } = parts
-  const rows = createUnchangedRows(db, {
-    ...parts,
-    read: (key: Key) => read(key, Number.NEGATIVE_INFINITY),
-  })
-  return createBatchedReads(db, (key: Key, isFirst) =>
-    withFaults(() => {
-      if (isFirst) rows.refresh()
-      const value = rows.read(key)
-      const expiry = value && expiryOf(value)
-      if (expiry === null) return value
-      const now = Date.now()
-      return expiry <= now ? read(key, now) : value
-    }),
-  )
+export class UnchangedReads<Key, Value> {
+  readonly #parts: UnchangedParts<Key, Value>
+  readonly #rows: UnchangedRows<Key, Value>
+  readonly #pending = new TickBatch<Pending<Key, Value>>((all) => this.#readAll(all), queueMicrotask)
+
+  constructor(db: DatabaseSync, parts: UnchangedParts<Key, Value>) {
+    this.#parts = parts
+    const read = (key: Key) => parts.read(key, Number.NEGATIVE_INFINITY)
+    this.#rows = createUnchangedRows(db, { ...parts, read })
+  }
+
+  /** Null if there is no such row. Begins after the other reads of the tick were requested. */
+  readonly read = (key: Key): Promise<Value | null> =>
+    new Promise((resolve, reject) => this.#pending.add({ key, resolve, reject }))
+
+  /** Runs the pending reads now; to be called before the connection is closed. */
+  flush(): void {
+    this.#pending.flush()
+  }
+
+  #readAll(all: readonly Pending<Key, Value>[]): void {
+    for (const [index, { key, resolve, reject }] of all.entries())
+      try {
+        resolve(withFaults(() => this.#readOne(key, index === 0)))
+      } catch (error) {
+        reject(error)
+      }
+  }
+
+  #readOne(key: Key, isFirst: boolean): Value | null {
+    if (isFirst) this.#rows.refresh()
+    const value = this.#rows.read(key)
+    const expiry = value && this.#parts.expiryOf(value)
+    if (expiry === null) return value
+    const now = Date.now()
+    return expiry <= now ? this.#parts.read(key, now) : value
+  }
+}
+
+interface UnchangedParts<Key, Value> {
+  readonly keyOf: (key: Key) => string
+  readonly read: (key: Key, now: number) => Value | null
+  /** When the first part expires; null for never. */
+  readonly expiryOf: (value: Value) => number | null
+  readonly limit?: number
 }
 
 /** Objects in memory at most: each has headers of up to 4 KiB. */
@@ -146,13 +125,13 @@ const maxObjects = 1_000
 
 /** The reads that requests of the S3 protocol wait for. */
 export function createObjectReads(db: DatabaseSync, run: ReturnType<typeof createRun>) {
-  const keys = createUnchangedReads(db, {
+  const keys = new UnchangedReads(db, {
     keyOf: ({ bucketId, key }: ObjectName) => `${bucketId} ${key}`,
     read: ({ bucketId, key }) => run(findKey(bucketId, key)),
     expiryOf: ({ item }) => item.expiresAt ?? null,
     limit: maxObjects,
   })
-  const tokens = createUnchangedReads(db, {
+  const tokens = new UnchangedReads(db, {
     keyOf: ({ id, bucket }: TokenName) => `${id} ${bucket ?? ''}`,
     read: ({ id, bucket }, now) => run(findTokenGrant(id, bucket, now)),
     expiryOf: ({ ofBucket }) => ofBucket?.nextExpiry ?? null,

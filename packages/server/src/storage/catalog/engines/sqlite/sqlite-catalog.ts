@@ -40,12 +40,7 @@ import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../../st
 import { isNew, readMeta } from '../../upkeep.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
 import { explainOpenError, openDataDirectory, placeOf, requireNoTransfer } from './data-directory.ts'
-import {
-  createBatchedReads,
-  createObjectReads,
-  createUnchangedReads,
-  createUnchangedRows,
-} from './hot-reads.ts'
+import { createObjectReads, createUnchangedRows, UnchangedReads } from './hot-reads.ts'
 import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
 import { all, createRun, one, prepareSnapshots, readTimeout, withFaults } from './sqlite-database.ts'
 import { type LocateItem, prepareLocateItem } from './sqlite-ranks.ts'
@@ -85,20 +80,17 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
   const names = options.writer === 'thread' ? createNameSearchThread(directory) : openDirectNameSearches(db)
 
-  const grants = createUnchangedReads(db, {
+  const grants = new UnchangedReads(db, {
     keyOf: latin1,
     read: reads.findGrant,
     expiryOf: ({ nextExpiry }) => nextExpiry,
   })
-  const keys = createUnchangedReads(db, {
+  const keys = new UnchangedReads(db, {
     keyOf: (all: 'all') => all,
     read: () => run(listKeys()),
     expiryOf: () => null,
   })
   const objects = createObjectReads(db, run)
-  const items = createBatchedReads(db, (id: ItemId) => withFaults(() => reads.item(id)))
-  const pages = createBatchedReads(db, (key: PageKey, isFirst) => withFaults(() => reads.page(key, isFirst)))
-  const buckets = createBatchedReads(db, (id: BucketId) => withFaults(() => reads.bucket(id)))
 
   const bell = createFeedBell({
     revisions: async (ids) => withFaults(() => run(bucketRevisions(ids))),
@@ -115,7 +107,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     pendingCount: writer.pendingCount,
     logBytes: () => logBytes(directory),
     findGrant: grants.read,
-    page: (bucketId, page) => pages.read({ bucketId, page }),
+    page: async (bucketId, page) => withFaults(() => reads.page(bucketId, page)),
     async items(selection, after, limit) {
       if (!isLongSearch(selection)) return withFaults(() => reads.items(selection, after, limit))
       // Rows that are sent between threads take more time than it takes to read them.
@@ -124,10 +116,10 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     },
     itemsAt: async (bucketId, order, first, limit) =>
       withFaults(() => reads.itemsAt(bucketId, order, first, limit)),
-    item: items.read,
+    item: async (id) => withFaults(() => reads.item(id)),
     servability: async (ids) => withFaults(() => servability(ids)),
     content: contents.read,
-    bucket: buckets.read,
+    bucket: async (id) => withFaults(() => reads.bucket(id)),
     signingKeys: async () => (await keys.read('all')) ?? [],
     findKey: objects.findKey,
     findTokenGrant: objects.findTokenGrant,
@@ -136,9 +128,6 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       grants.flush()
       keys.flush()
       objects.flush()
-      items.flush()
-      pages.flush()
-      buckets.flush()
       // The last connection to close checkpoints the log; that sync must run on the writer thread.
       if (db.isOpen) db.close()
       await contents.close()
@@ -193,12 +182,6 @@ async function openReads(db: DatabaseSync, directory: string) {
   }
 }
 
-/** Identifies a page, which is numbered from 1. */
-interface PageKey {
-  readonly bucketId: BucketId
-  readonly page: number
-}
-
 const pageItem = 'id, extension'
 const readPageItem = (row: Row) => ({ id: itemIdOf(row, 0), extension: textOrNull(row, 1) })
 
@@ -206,8 +189,8 @@ const readPageItem = (row: Row) => ({ id: itemIdOf(row, 0), extension: textOrNul
 export interface Reads {
   /** The items that have expired at `now` are not counted. */
   findGrant(tokenHash: Uint8Array, now: number): Grant | null
-  /** In the transaction in progress, or in one of its own. `isFirst`: the transaction has not read a page before. */
-  page(key: PageKey, isFirst: boolean): PageRows
+  /** Pages are numbered from 1. */
+  page(bucketId: BucketId, page: number): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
   /** As `items`, for a long search; null if it would take long. */
   firstItems(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows | null
@@ -241,22 +224,9 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const run = createRun(db)
   const inSnapshot = prepareSnapshots(db).run
 
-  /** The states that the transaction in progress has read for its pages. Replaced, not cleared (core/slab.ts). */
-  let states = new Map<BucketId, Row>()
-  /** When the transaction in progress has read its first page. */
-  let now = 0
-
-  function stateOf(bucketId: BucketId): Row {
-    const known = states.get(bucketId)
-    if (known) return known
+  const readPage = (bucketId: BucketId, page: number, now: number): PageRows => {
     const bucket = one(bucketState, bucketId, now)
     if (!bucket) throw bucketDeleted()
-    states.set(bucketId, bucket)
-    return bucket
-  }
-
-  const readPage = (bucketId: BucketId, page: number): PageRows => {
-    const bucket = stateOf(bucketId)
     const revision = integer(bucket, 0)
     const expired = integer(bucket, 3)
     const total = integer(bucket, 1) - expired
@@ -269,7 +239,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
         : null
     if (rows !== null) return { revision, expired, total, rows }
     const { seq, skip } = locate({ id: bucketId, revision, nextSeq: integer(bucket, 2) }, first)
-    const found = expired === 0 ? all(pageRows, bucketId, seq, skip) : livePage(bucketId, seq, skip)
+    const found = expired === 0 ? all(pageRows, bucketId, seq, skip) : livePage(bucketId, seq, skip, now)
     return { revision, expired, total, rows: found.map(readPageItem) }
   }
 
@@ -288,7 +258,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   }
 
   /** The ranks count expired items. As many live items are skipped as expired ones precede the rank of the page. */
-  function livePage(bucketId: BucketId, seq: number, skip: number): Row[] {
+  function livePage(bucketId: BucketId, seq: number, skip: number, now: number): Row[] {
     const start = integer(one(seqAt, bucketId, seq, skip) ?? [], 0)
     const preceding = integer(one(expiredBefore, bucketId, now, start) ?? [], 0)
     return all(livePageRows, bucketId, start, now, preceding)
@@ -300,14 +270,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       return row && readGrant(row)
     },
 
-    page({ bucketId, page }, isFirst) {
-      // SQLite ends the transaction of a tick on some errors. Pages after the error are read in transactions of their own.
-      if (isFirst || !db.isTransaction) {
-        states = new Map()
-        now = Date.now()
-      }
-      return inSnapshot(() => readPage(bucketId, page))
-    },
+    page: (bucketId, page) => inSnapshot(() => readPage(bucketId, page, Date.now())),
 
     items: (selection, after, limit) => inSnapshot(() => run(searchItems('sqlite', selection, after, limit))),
 
