@@ -134,6 +134,35 @@ describe('with a PostgreSQL server', () => {
     }
   })
 
+  test('F11 a service that was left running on the source confirms no change after the migration', async () => {
+    await using directory = await temporaryDirectory()
+    const { url, release } = await createDatabase()
+    const [data, other, target] = ['data', 'other', 'target'].map((name) => join(directory.path, name))
+    if (!data || !other || !target) throw new Error('no directories')
+    const settings = { ...base, ...(await s3Settings()), MEDIABUCKET_DATABASE_URL: url }
+    try {
+      await using server = await startServer(settings, data)
+      const listed = await fill(server)
+      const { id } = await upload(server, 'deleted after the migration')
+      const moved = await migrate({ ...settings, MEDIABUCKET_DATA: other }, target)
+      expect(moved.stdout).toContain('Copied the rows of 6 items.')
+      const json = { 'content-type': 'application/json' }
+      const changes: readonly [string, RequestInit][] = [
+        ['/api/media', { method: 'POST', body: 'lost', headers: { 'content-type': 'text/plain' } }],
+        [`/api/media/${id}`, { method: 'DELETE' }],
+        ['/api/tokens', { method: 'POST', body: '{"scopes":["media:read"]}', headers: json }],
+      ]
+      for (const [path, change] of changes)
+        expect((await server.request(path, change)).status, path).toBe(503)
+      expect((await listAll(server)).slice(0, listed.length)).toEqual(listed)
+      await runCommand(['migrate', '--reopen'], { ...settings, MEDIABUCKET_DATA: other })
+      await upload(server, 'after the source was opened again')
+      expect(await server.stop()).toBe(0)
+    } finally {
+      await release()
+    }
+  })
+
   test('F11 a migration to PostgreSQL that is killed as soon as the database has a table is completed by the same command', async () => {
     const { url, release } = await createDatabase()
     await using directory = await temporaryDirectory()

@@ -217,13 +217,7 @@ class ItemListHandler {
   #entityTags(grant: Grant, state: string, query: ItemsQuery, signer: LinkSigner | null) {
     const { bucketId, pictures, isPrivate } = grant
     const ofBucket = pictures === null ? [] : [pictures, isPrivate]
-    const digest = fingerprintOf([
-      format,
-      this.#http.catalog.epoch,
-      this.#settings,
-      query,
-      ...ofBucket,
-    ])
+    const digest = fingerprintOf([format, this.#http.catalog.epoch, this.#settings, query, ...ofBucket])
     const tag = `${digest}.${bucketId}.${state}${signer === null ? '' : `.${signer.tag}`}`
     return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
   }

@@ -7,7 +7,7 @@ import {
   type CatalogSource,
   type CatalogTarget,
   type ItemPosition,
-  TransferError,
+  sourceChanged,
   type TransferredItem,
 } from '../storage/catalog/transfer.ts'
 import { type CopyFault, type CopyResult, copyBlobs, type FaultyItem } from './copies.ts'
@@ -54,8 +54,7 @@ export async function migrate(parts: {
   const found = await transferRows({
     ...{ source, target, damaged, onItems: onRows },
     async onCopied() {
-      await requireUnchanged(source, state)
-      await source.setMovedTo(settings)
+      await source.moveTo(settings, state)
       await onClosed()
     },
   })
@@ -65,10 +64,7 @@ export async function migrate(parts: {
 }
 
 async function requireUnchanged(source: CatalogSource, state: string): Promise<void> {
-  if ((await source.state()) === state) return
-  throw new TransferError(
-    'The source has changed during the migration. Stop every service that uses it, and run the same command again.',
-  )
+  if ((await source.state()) !== state) throw sourceChanged()
 }
 
 /** Items in one transaction of the target: a few megabytes at most, because each may have its bytes with it. */

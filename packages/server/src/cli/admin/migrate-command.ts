@@ -107,7 +107,7 @@ async function reopen(config: Config): Promise<string> {
     if (settings === null) return 'The data were not moved by mediabucket migrate. Nothing was changed.'
     const identity = await source.blobsIdentity()
     if (movedBytes !== null && identity !== null) await bytes.writeIdentity(identity)
-    await source.setMovedTo(null)
+    await source.reopen()
     return `The earlier data can be used again. Changes that were made with ${settings} are not in them.`
   } finally {
     await source.close()
@@ -193,7 +193,7 @@ async function copyData(parts: {
   const rows = moves.rows ? await open(openCatalogTarget(target)) : null
   if (movedTo !== null) {
     if (!(await rows?.isUnfinished())) throw new CommandError(movedText('the source', movedTo))
-    await source.setMovedTo(null)
+    await source.reopen()
   }
   const result = await copy({
     source,

@@ -111,8 +111,13 @@ export interface CatalogRows {
 export interface CatalogSource extends CatalogRows {
   /** The settings of the place to which the rows have moved; null if they have not. */
   movedTo(): Promise<string | null>
-  /** From then on, no process but a transfer opens the catalog; with null, every process opens it again. */
-  setMovedTo(settings: string | null): Promise<void>
+  /**
+   * From then on, no process but a transfer opens the catalog, and those that use it change nothing any more. Throws TransferError if `state` is not the
+   * present one.
+   */
+  moveTo(settings: string, state: string): Promise<void>
+  /** Every process opens the catalog again, and changes it. */
+  reopen(): Promise<void>
   blobsIdentity(): Promise<string | null>
   close(): Promise<void>
 }
@@ -348,15 +353,48 @@ export interface TransferEngine {
   close(): Promise<void>
 }
 
-function* setMoved(settings: string | null): Work<void> {
-  yield* write('DELETE FROM meta WHERE key = $1', movedKey)
-  if (settings !== null) yield* writeMeta(movedKey, settings)
+/** With SQLite, the lock of the data directory excludes other processes. */
+const refusal = {
+  sqlite: null,
+  postgres: `CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql
+    AS $$BEGIN RAISE EXCEPTION 'mediabucket migrate has moved the rows' USING ERRCODE = 'read_only_sql_transaction'; END$$`,
 }
+
+/** Each change that a response confirms changes one of these tables, among others. */
+const refusals = ['buckets', 'tokens', 'signing_keys', 'webhooks', 'uploads', 'object_uploads'].map(
+  (table) => ({
+    set: {
+      sqlite: null,
+      postgres: `CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE ON ${table} EXECUTE FUNCTION refuse_change()`,
+    },
+    remove: { sqlite: null, postgres: `DROP TRIGGER IF EXISTS moved ON ${table}` },
+  }),
+)
+
+/** As CatalogSource.moveTo. A trigger is created when the transactions that change its table have ended. */
+function* moveTo(settings: string, state: string): Work<void> {
+  yield* reopen()
+  yield* write(refusal)
+  for (const { set } of refusals) yield* write(set)
+  if ((yield* readState()) !== state) throw sourceChanged()
+  yield* writeMeta(movedKey, settings)
+}
+
+function* reopen(): Work<void> {
+  for (const { remove } of refusals) yield* write(remove)
+  yield* write('DELETE FROM meta WHERE key = $1', movedKey)
+}
+
+export const sourceChanged = (): TransferError =>
+  new TransferError(
+    'The source has changed during the migration. Stop every service that uses it, and run the same command again.',
+  )
 
 export const createSource = ({ query, write, close }: TransferEngine): CatalogSource => ({
   ...createRows(query),
   movedTo: () => query(readMeta(movedKey)),
-  setMovedTo: (settings) => write(() => setMoved(settings)),
+  moveTo: (settings, state) => write(() => moveTo(settings, state)),
+  reopen: () => write(reopen),
   blobsIdentity: () => query(blobsIdentity()),
   close,
 })

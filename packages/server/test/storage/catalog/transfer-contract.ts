@@ -338,13 +338,26 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       const { from } = await fresh()
       await (await from.open()).close()
       const source = await from.openSource()
-      await source.setMovedTo('MEDIABUCKET_DATA=/new')
+      await source.moveTo('MEDIABUCKET_DATA=/new', await source.state())
       const refusal = /were moved .* use them with MEDIABUCKET_DATA=\/new, .* migrate --reopen/
       await expect(from.open()).rejects.toThrow(refusal)
       await expect(from.openLog()).rejects.toThrow(refusal)
-      await source.setMovedTo(null)
+      await source.reopen()
       await source.close()
       await (await from.open()).close()
+    })
+
+    test('F11 a source that has changed since its state was read is not marked as moved', async () => {
+      const data = await filled()
+      const source = await data.from.openSource()
+      const state = await source.state()
+      const catalog = await data.from.open()
+      const [first] = data.kept
+      if (first) await catalog.removeItems(data.big, [first.id])
+      await expect(source.moveTo('MEDIABUCKET_DATA=/new', state)).rejects.toThrow('has changed')
+      expect(await source.movedTo()).toBeNull()
+      await catalog.addItems(data.big, [withBytes(newStored())], service)
+      await Promise.all([source.close(), catalog.close()])
     })
 
     test('Y7 the audit log is copied with its times and its order, once, also if the copy is interrupted', async () => {
