@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type ItemId, MalformedId, newItemId, newUploadId, type UploadId } from '../../../src/core/ids.ts'
 import { type BlobStore, PartialUploadLost } from '../../../src/storage/blobs/blobs.ts'
+import { openDiskBlobs } from '../../../src/storage/blobs/disk/disk-blobs.ts'
 import { chunksOf, readBytes } from './blob-contract.ts'
 import { describePartialUploads, plainChunk } from './partial-upload-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
@@ -27,6 +28,24 @@ test('R7 bytes past the offset are dropped, and the hash is that of the file', a
   const received = await partialUploads.complete(id, 4_000, itemId)
   expect(Buffer.from(received.sha256)).toEqual(sha256(bytes))
   expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
+})
+
+test('R7 the hash has no bytes of a refused chunk that another process has received again', async () => {
+  await using opened = await temporaryStore()
+  const other = await openDiskBlobs({ directory: opened.directory })
+  const [id, itemId] = [newUploadId(), newItemId()]
+  const bytes = randomBytes(6_000)
+  const refused = chunksOf(randomBytes(4_000), 1_000, new Error('another checksum'))
+  await opened.store.partialUploads.append(
+    { id, itemId, length: 6_000 },
+    { ...plainChunk(0, refused), isAtomic: true },
+  )
+  await append(other, id, { offset: 0, source: chunksOf(bytes.subarray(0, 4_000)) })
+  await append(opened.store, id, { offset: 4_000, source: chunksOf(bytes.subarray(4_000)) })
+  const received = await opened.store.partialUploads.complete(id, 6_000, itemId)
+  await other.close()
+  expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
+  expect(Buffer.from(received.sha256)).toEqual(sha256(bytes))
 })
 
 test('an upload with fewer bytes than its offset is lost', async () => {

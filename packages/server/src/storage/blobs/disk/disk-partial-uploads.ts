@@ -178,7 +178,7 @@ export class DiskPartialUploads implements PartialUploadStore, Pick<BlobRecovery
   async #write(
     file: FileHandle,
     id: UploadId,
-    { offset, source, limit }: PartialChunk,
+    { offset, source, limit, isAtomic }: PartialChunk,
     incremental: IncrementalSync,
   ): Promise<{ size: number; failure: unknown; isBroken?: boolean }> {
     const hash = this.#hashes.take(id, offset)
@@ -205,7 +205,8 @@ export class DiskPartialUploads implements PartialUploadStore, Pick<BlobRecovery
         return failure instanceof Fault ? { size, failure } : { size: offset, failure, isBroken: true }
       }
     }
-    if (hash) this.#hashes.store(id, size, hash)
+    // Bytes that do not count must have no hash: another process may store others of the same length, which this one would continue.
+    if (hash && !(isAtomic && failure !== null)) this.#hashes.store(id, size, hash)
     return { size, failure }
   }
 }
