@@ -152,6 +152,7 @@ test.each<[string, () => Promise<Response>, string]>([
   ['a key with a capital', () => raw('Album="42"'), 'request-malformed'],
   ['a value that is true', () => raw('album'), 'request-malformed'],
   ['a decimal', () => raw('album=1.5'), 'request-malformed'],
+  ['a decimal that is a whole number', () => raw('album="2.0", version=1.0'), 'request-malformed'],
   ['a parameter', () => raw('album="1";x=1'), 'request-malformed'],
   ['a long value', () => raw(`album="${'x'.repeat(201)}"`), 'request-malformed'],
   ['too many labels', () => raw(Object.keys(many).join('=1, ')), 'request-malformed'],

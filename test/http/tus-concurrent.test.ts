@@ -19,8 +19,8 @@ beforeAll(async () => {
   tus = tusOf(server)
 })
 
-/** A PATCH on its own connection, whose body is sent in parts. */
-async function openPatch(url: string, length: number, extra: readonly string[] = []) {
+/** A PATCH on its own connection, whose body is sent in parts. Without a length, the body is chunked. */
+async function openPatch(url: string, length: number | null, extra: readonly string[] = []) {
   const connection = await openConnection(server.url)
   const head = [
     `PATCH ${url} HTTP/1.1`,
@@ -29,7 +29,7 @@ async function openPatch(url: string, length: number, extra: readonly string[] =
     'Tus-Resumable: 1.0.0',
     'Upload-Offset: 0',
     `Content-Type: ${chunkType}`,
-    `Content-Length: ${length}`,
+    length === null ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`,
     ...extra,
   ]
   connection.send(`${head.join('\r\n')}\r\n\r\n`)
@@ -81,6 +81,14 @@ test('R4, R7 a stalled chunk with a checksum is refused when another request tak
   await roundTrips()
   const whole = await tus.sendChunk(url, 0, '01234')
   expect([whole.status, whole.headers.get('upload-offset')]).toEqual([204, '5'])
+  expect(await stalled.response()).toMatchObject({ status: 409 })
+})
+
+test('R4 a chunk of a finished upload whose body does not end is interrupted by a later request', async () => {
+  const url = await tus.createWithLength(0)
+  using stalled = await openPatch(url, null)
+  await roundTrips()
+  expect((await tus.terminate(url)).status).toBe(204)
   expect(await stalled.response()).toMatchObject({ status: 409 })
 })
 

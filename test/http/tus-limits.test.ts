@@ -9,7 +9,7 @@ import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { chunkType, metadataOf, tusOf } from '../harness/tus.ts'
+import { checksumOf, chunkType, metadataOf, tusOf } from '../harness/tus.ts'
 
 let server: TestServer
 let tus: ReturnType<typeof tusOf>
@@ -67,6 +67,16 @@ describe('R12 the length', () => {
       expect((await tus.sendChunk(url, 0, body(10))).headers.get('content-location')).not.toBeNull()
     },
   )
+})
+
+test('R7, R12 a finished upload takes no more bytes, and still compares a checksum', async () => {
+  const url = await tus.createWithLength(4)
+  expect((await tus.sendChunk(url, 0, 'abcd')).status).toBe(204)
+  for (const more of [new Blob(['e']).stream(), 'e'])
+    await expectProblem(await tus.sendChunk(url, 4, more), 413, 'file-too-large')
+  const wrong = { 'upload-checksum': checksumOf('sha1', 'e') }
+  await expectProblem(await tus.sendChunk(url, 4, '', wrong), 460, 'checksum-mismatch')
+  expect((await tus.sendChunk(url, 4, '', { 'upload-checksum': checksumOf('sha1', '') })).status).toBe(204)
 })
 
 test('R12 an upload serves no bytes: GET receives a 405 problem, before and after completion', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { Fault } from '../core/faults.ts'
+import { chunkTooLarge, Fault } from '../core/faults.ts'
 import type { UploadId } from '../core/ids.ts'
 import type { Labels } from '../core/item-labels.ts'
 import { maxFileSizeOf, requireFileSize } from '../core/quotas.ts'
@@ -117,10 +117,13 @@ async function appendLocked(
   try {
     checkChunk(found, chunk, maxFileSize, chunk)
     if (chunk.length != null) upload = await declareLength(parts, found, chunk.length)
-    // A client that lost the last response sends the chunk again.
-    if (upload.finished) return { upload, item: null }
-    await requireRoom(parts, upload, chunk)
     const source = lock.watch(abortable(lock.signal, claiming(claim, chunk.source)))
+    // A client that lost the last response declares the length again.
+    if (upload.finished) {
+      await requireNoBytes(source, lock)
+      return { upload, item: null }
+    }
+    await requireRoom(parts, upload, chunk)
     return await receiveChunk(parts, upload, { ...chunk, source }, lock)
   } catch (error) {
     // What can never be stored, or is lost, is removed at once; all other uploads can be continued.
@@ -137,6 +140,18 @@ async function declareLength(parts: Parts, upload: Upload, length: number): Prom
   if (upload.length === null && !(await parts.catalog.declareLength(upload.id, length)))
     throw await refusal(parts, upload)
   return { ...upload, length }
+}
+
+/** Reads the chunk of a finished upload. Throws Fault `file-too-large` if it has bytes, and the errors of the source. */
+async function requireNoBytes(
+  source: AsyncIterable<Uint8Array>,
+  { signal }: Pick<UploadLock, 'signal'>,
+): Promise<void> {
+  try {
+    for await (const bytes of source) if (bytes.byteLength > 0) throw chunkTooLarge(0)
+  } catch (error) {
+    throw signal.aborted ? takenOver() : error
+  }
 }
 
 /** Without a length, the upload has reserved only the bytes that are stored. Throws Fault before others arrive that do not fit. */

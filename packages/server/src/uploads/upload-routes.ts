@@ -190,7 +190,12 @@ function headerLabels({ headers }: IncomingMessage): Labels | null {
   return labels
 }
 
+const quotedStrings = /"(?:\\.|[^"\\])*"/g
+const decimalValue = /=-?\d+\./
+
 function parseDictionaryOfLabels(header: string): Labels | null | undefined {
+  // The parser returns the integer 1 for the decimal 1.0.
+  if (decimalValue.test(header.replace(quotedStrings, ''))) return undefined
   try {
     return parseLabels(
       [...parseDictionary(header)].map(([key, [value, parameters]]) => [

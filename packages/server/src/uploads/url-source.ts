@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
 import { errorCode, Fault, type FaultCode } from '../core/faults.ts'
 import { version } from '../core/version.ts'
@@ -58,11 +58,11 @@ export async function openUrl(guard: AddressGuard, first: URL, signal: AbortSign
     const { sent, response } = await request(guard, url, signal)
     const { statusCode: status = 0, headers } = response
     if (status === 200 || status === 203) {
-      const coding = headers['content-encoding'] ?? 'identity'
-      if (coding.trim().toLowerCase() === 'identity') return sourceOf({ sent, response }, url, signal)
+      const coding = codingOf(headers)
+      if (coding === null) return sourceOf({ sent, response }, url, signal)
       sent.destroy()
       // Without its value: a text of another server is no part of a message.
-      throw failed('The server of the URL sent the file with a Content-Encoding.', status)
+      throw failed(`The server of the URL sent the file with a ${coding}.`, status)
     }
     sent.destroy()
     const { location } = headers
@@ -76,6 +76,14 @@ export async function openUrl(guard: AddressGuard, first: URL, signal: AbortSign
     url = next
   }
   throw failed(`The server of the URL redirects more than ${maxRedirects} times.`)
+}
+
+/** The header with a coding in which the bytes are not those of the file; null if there is none. Node decodes only `chunked`. */
+function codingOf(headers: IncomingHttpHeaders): string | null {
+  const has = (name: string, accepted: string) =>
+    (headers[name]?.toString() ?? accepted).trim().toLowerCase() !== accepted
+  if (has('content-encoding', 'identity')) return 'Content-Encoding'
+  return has('transfer-encoding', 'chunked') ? 'Transfer-Encoding other than chunked' : null
 }
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])

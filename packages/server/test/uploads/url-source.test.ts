@@ -243,6 +243,20 @@ test('FU5 a file with a Content-Encoding is refused, and its bytes are not expan
   )
 })
 
+test.each(['gzip', 'gzip, chunked', 'chunked, gzip'])(
+  'FU5 a file with the Transfer-Encoding %s is refused: its bytes are not those of the file',
+  async (coding) => {
+    const bytes = gzipSync('a file')
+    const body = [`${bytes.length.toString(16)}\r\n`, bytes, '\r\n0\r\n\r\n']
+    const port = await startRaw((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n`)
+      for (const part of coding.endsWith('chunked') ? body : [bytes]) socket.write(part)
+      socket.end()
+    })
+    expect((await faultOf(readAll(`http://127.0.0.1:${port}/`)))[0]).toBe('source-failed')
+  },
+)
+
 test('FU5 the reason says what is wrong with a server that speaks no TLS, and with one that speaks no HTTP', async () => {
   const port = await startRaw((socket) => socket.write('hello\r\n\r\n'))
   await expect(open(`http://127.0.0.1:${port}/`)).rejects.toThrow('a response that is not valid HTTP (HPE_')
