@@ -1,5 +1,6 @@
 import type { Media } from '@mediabucket/client'
 import { downloadZip } from 'client-zip'
+import { isNotFound } from '../service/connection.ts'
 import type { FileAccess } from '../service/file-access.ts'
 
 /** Larger archives are written to a file directly, if the browser can. Bytes. */
@@ -15,27 +16,30 @@ declare global {
 }
 
 /**
- * Downloads files as one ZIP archive. Rejects if a file cannot be downloaded, or if the person does not choose where to
- * store a large archive.
+ * Downloads files as one ZIP archive. Resolves to the number of files that others have deleted, which the archive does not have; null if the person
+ * does not choose where to store a large archive. Rejects if a file cannot be downloaded.
  */
 export async function saveAsZip(
   media: readonly Media[],
   name: string,
   files: Pick<FileAccess, 'bytes'>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number | null> {
   const names = uniqueNames(media.map(({ id, filename }) => filename ?? id))
+  let missing = 0
   async function* entries() {
     for (const [index, item] of media.entries()) {
-      const input = await files.bytes(item, { signal })
-      yield { name: names[index] ?? item.id, input, lastModified: new Date(item.created_at) }
+      const input = await unlessDeleted(files.bytes(item, { signal }))
+      if (input === null) missing += 1
+      else yield { name: names[index] ?? item.id, input, lastModified: new Date(item.created_at) }
     }
   }
   const total = media.reduce((sum, { size }) => sum + size, 0)
   if (total > maxInMemory && window.showSaveFilePicker) {
-    const file = await window.showSaveFilePicker({ suggestedName: name })
+    const file = await window.showSaveFilePicker({ suggestedName: name }).catch(nullIfCancelled)
+    if (file === null) return null
     await downloadZip(entries()).body?.pipeTo(await file.createWritable(), { signal })
-    return
+    return missing
   }
   const archive = URL.createObjectURL(await downloadZip(entries()).blob())
   const link = document.createElement('a')
@@ -43,6 +47,19 @@ export async function saveAsZip(
   link.download = name
   link.click()
   setTimeout(() => URL.revokeObjectURL(archive), 60_000)
+  return missing
+}
+
+const unlessDeleted = (bytes: Promise<Response>): Promise<Response | null> =>
+  bytes.catch((error: unknown) => {
+    if (isNotFound(error)) return null
+    throw error
+  })
+
+/** The browser rejects with this error if the person closes the dialog. */
+function nullIfCancelled(error: unknown): null {
+  if (error instanceof DOMException && error.name === 'AbortError') return null
+  throw error
 }
 
 /** Names of devices of Windows, with any extension. */

@@ -94,7 +94,8 @@ export async function downloadZip(
     const { saveAsZip } = await import('./download-zip.ts')
     const media = await parts.selectMany.describe(ids)
     parts.notices.show(strings.selected.zipStarted(ids.length))
-    await saveAsZip(media, filename, parts.files, parts.closing)
+    const missing = await saveAsZip(media, filename, parts.files, parts.closing)
+    if (missing !== null && missing > 0) fail(parts, strings.selected.missing(missing))
   } catch {
     if (!parts.closing.aborted) fail(parts, strings.selected.zipFailed)
   }

@@ -24,7 +24,10 @@ export interface Webhooks {
   redeliver(id: string, number: number): Promise<WebhookDelivery>
 }
 
-export function createWebhooks({ webhooks: client }: Client, connection: Connection): Webhooks {
+export function createWebhooks(
+  { webhooks: client }: Pick<Client, 'webhooks'>,
+  connection: Pick<Connection, 'watch'>,
+): Webhooks {
   const items = signal<readonly Webhook[] | null>(null)
   const error = signal<string | null>(null)
   const opened = signal<string | null>(null)
@@ -34,6 +37,7 @@ export function createWebhooks({ webhooks: client }: Client, connection: Connect
     error.value = null
     try {
       items.value = await connection.watch(() => client.list())
+      if (!items.value.some(({ id }) => id === opened.peek())) opened.value = null
     } catch (reason) {
       error.value = errorMessage(reason)
     }
@@ -51,11 +55,14 @@ export function createWebhooks({ webhooks: client }: Client, connection: Connect
     }
   }
 
-  /** Shows what a request has changed. */
+  /** Shows what a request has changed, or what others have, if it fails because of that. */
   async function changed<T>(id: string | null, change: () => Promise<T>): Promise<T> {
-    const result = await connection.watch(change)
-    await Promise.all([reload(), id === null ? undefined : open(id)])
-    return result
+    try {
+      return await connection.watch(change)
+    } finally {
+      await reload()
+      if (items.peek()?.some((webhook) => webhook.id === id)) await open(id)
+    }
   }
 
   return {
@@ -68,10 +75,7 @@ export function createWebhooks({ webhooks: client }: Client, connection: Connect
     create: async (webhook) => (await changed(null, () => client.create(webhook))).secret,
     rotate: async (id) => (await changed(null, () => client.rotate(id))).secret,
     update: async (id, changes) => void (await changed(null, () => client.update(id, changes))),
-    async remove(id) {
-      await changed(null, () => client.delete(id))
-      if (opened.peek() === id) await open(null)
-    },
+    remove: (id) => changed(null, () => client.delete(id)),
     test: (id) => changed(id, () => client.test(id)),
     redeliver: (id, number) => changed(id, () => client.redeliver(id, number)),
   }
