@@ -182,20 +182,27 @@ export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval) {
     by: Actor,
   ): Promise<{ item: boolean }> {
     return parts.locks.hold(id, async () => {
-      const upload = await parts.catalog.findUpload(id)
-      if (upload === null) throw uploadUnknown()
-      if (upload.finished) permitItemRemoval()
-      const item = upload.finished && (await removeItemOf(parts, upload, by))
-      await dropUpload(parts, upload)
-      return { item }
+      for (;;) {
+        const upload = await parts.catalog.findUpload(id)
+        if (upload === null) throw uploadUnknown()
+        if (upload.finished) permitItemRemoval()
+        const item = upload.finished && (await removeItemOf(parts, upload, by))
+        const isRemoved = await dropUpload(parts, upload)
+        // Otherwise another server, whose locks are its own, has finished or removed it.
+        if (isRemoved || upload.finished) return { item }
+      }
     })
   }
 }
 
-/** Removes the row and, unless it has become an item, the bytes. The caller holds the lock. False if there is no such row. */
+/**
+ * Removes the row and, unless it has become an item, the bytes. The caller holds the lock. False if there is no such row, or if another server has
+ * finished the upload since it was read or, with `expiredAt`, has extended its expiry.
+ */
 export async function dropUpload(
   { catalog, blobs }: Omit<RemoveUploadParts, 'locks'>,
   upload: Upload,
+  expiredAt: number | null = null,
 ): Promise<boolean> {
   // A row that the service did not write has no bytes.
   const hasBytes = isUploadId(upload.id) && isItemId(upload.itemId)
@@ -203,8 +210,8 @@ export async function dropUpload(
   // not return the upload, they are those of an item.
   if (hasBytes && !upload.finished && (await catalog.findUpload(upload.id))?.finished === false)
     await blobs.partialUploads.reclaim(upload.id, upload.itemId)
-  const isRemoved = await catalog.removeUpload(upload.id)
-  if (hasBytes) await blobs.partialUploads.remove(upload.id)
+  const isRemoved = await catalog.removeUpload(upload.id, !upload.finished, expiredAt)
+  if (isRemoved && hasBytes) await blobs.partialUploads.remove(upload.id)
   return isRemoved
 }
 
@@ -279,8 +286,9 @@ async function removeExpiredUpload(parts: ExpiryParts, expired: Upload): Promise
   if (locks.isHeld(id)) return false
   return locks.hold(id, async () => {
     const upload = await catalog.findUpload(id)
-    if (upload !== null && upload.expiresAt > now()) return false
-    return dropUpload(parts, upload ?? expired)
+    const expiredAt = now()
+    if (upload !== null && upload.expiresAt > expiredAt) return false
+    return dropUpload(parts, upload ?? expired, expiredAt)
   })
 }
 

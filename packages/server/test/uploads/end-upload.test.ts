@@ -4,7 +4,7 @@ import { Fault } from '../../src/core/faults.ts'
 import { service } from '../../src/core/token-rules.ts'
 import type { Catalog } from '../../src/storage/catalog/catalog.ts'
 import { chunksOf } from '../storage/blobs/blob-contract.ts'
-import { newUpload } from '../storage/catalog/samples.ts'
+import { newItem, newUpload, withBytes } from '../storage/catalog/samples.ts'
 import { type TemporaryData, temporaryData } from './temporary-media.ts'
 import { expiry, openUpload } from './temporary-uploads.ts'
 
@@ -19,10 +19,10 @@ async function openExpired(
   const { id, bucketId, time, removeExpiredUploads } = await openUpload(data, 20, {
     catalog: {
       ...change,
-      async removeUpload(upload) {
+      async removeUpload(upload, ...conditions) {
         tried.push(upload)
         remove(upload, tried)
-        return data.catalog.removeUpload(upload)
+        return data.catalog.removeUpload(upload, ...conditions)
       },
     },
   })
@@ -64,6 +64,22 @@ describe('R8 uploads expire', () => {
     expect(await removeExpiredUploads()).toEqual({ uploads: 0, requests: 0 })
     go.resolve()
     expect((await appended).upload.finished).toBe(true)
+  })
+
+  test('an upload whose expiry another server extends while the sweep removes it stays', async () => {
+    await using data = await temporaryData()
+    const extended = await openUpload(data, 20, {
+      catalog: {
+        async findUpload(id) {
+          const found = await data.catalog.findUpload(id)
+          await data.catalog.moveUpload(id, 0, 5, expiry * 10)
+          return found
+        },
+      },
+    })
+    extended.time.now += expiry
+    expect(await extended.removeExpiredUploads()).toEqual({ uploads: 0, requests: 0 })
+    expect(await data.catalog.findUpload(extended.id)).toMatchObject({ offset: 5 })
   })
 
   test('uploads that cannot be removed, however many, keep neither other uploads nor expired keys, and all failures are reported', async () => {
@@ -130,6 +146,29 @@ describe('R9 ending an upload', () => {
     await remove(id, () => undefined, service)
     expect([await data.disk.parts(), await data.disk.stored()]).toEqual([[], []])
     await expect(remove(id, () => undefined, service)).rejects.toMatchObject({ code: 'upload-unknown' })
+  })
+
+  test('the item of an upload that another server finishes meanwhile is removed, with the permission to delete it', async () => {
+    await using data = await temporaryData()
+    const removed: string[] = []
+    const item = withBytes(newItem({ size: 5 }))
+    const { remove, id } = await openUpload(data, 5, {
+      catalog: {
+        async findUpload(id) {
+          const found = await data.catalog.findUpload(id)
+          if (found?.finished === false) await data.catalog.finishUpload(id, item, expiry * 10)
+          return found
+        },
+      },
+      removeItem: async (_bucketId, id) => void removed.push(id),
+    })
+    const refuse = () => {
+      throw new Fault('scope-missing', 'No.')
+    }
+    await expect(remove(id, refuse, service)).rejects.toMatchObject({ code: 'scope-missing' })
+    expect(await remove(id, () => undefined, service)).toEqual({ item: true })
+    expect(removed).toEqual([item.id])
+    expect(await data.catalog.findUpload(id)).toBeNull()
   })
 
   test('a finished upload is removed only with the permission to delete its item', async () => {

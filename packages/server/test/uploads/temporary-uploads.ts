@@ -16,10 +16,14 @@ import type { TemporaryData } from './temporary-media.ts'
 
 export const expiry = 1_000
 
-/** The operations on uploads, with replaced parts of the catalog and the blobs. */
+/** The operations on uploads, with replaced parts of the catalog, the blobs and the removal of items. */
 export function uploadsOf(
   data: TemporaryData,
-  change: { catalog?: Partial<Catalog>; blobs?: Partial<BlobStore> } = {},
+  change: {
+    catalog?: Partial<Catalog>
+    blobs?: Partial<BlobStore>
+    removeItem?: (bucketId: BucketId, id: string) => Promise<void>
+  } = {},
 ) {
   const time = { now: 5_000 }
   const locks = new OwnUploadLocks()
@@ -59,7 +63,7 @@ export function uploadsOf(
         ...{ offset: 0, source: nothing(), isAtomic: false, length },
         ...{ by: service, removesMetadata: false, limits: null },
       }),
-    remove: removeUploadOperation({ ...parts, removeItem: async () => undefined }),
+    remove: removeUploadOperation({ ...parts, removeItem: change.removeItem ?? (async () => undefined) }),
     removeExpiredUploads: (isStopping = () => false) => removeExpiredUploads({ ...parts, isStopping }),
   }
 }

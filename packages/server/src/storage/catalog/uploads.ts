@@ -263,14 +263,20 @@ export function* finishUpload(
 
 /**
  * Removes the upload and releases its reservation; its item, if it has one, stays. With `onlyUnfinished`, keeps a finished
- * upload. False if there is no such upload.
+ * upload, and with `expiredAt` one that expires later. False if there is no such upload.
  */
-export function* removeUpload(id: UploadId, onlyUnfinished = false): Work<boolean> {
-  const upload = yield* findUnfinished(id)
-  if (upload) {
+export function* removeUpload(
+  id: UploadId,
+  onlyUnfinished = false,
+  expiredAt: number | null = null,
+): Work<boolean> {
+  const upload = yield* first(readUpload, `${uploadRows} WHERE id = $1`, id)
+  if (upload === null || (onlyUnfinished && upload.finished)) return false
+  if (expiredAt !== null && upload.expiresAt > expiredAt) return false
+  if (!upload.finished) {
     yield* release(upload, reservedBy(upload))
     yield* removeParts(id)
-  } else if (onlyUnfinished) return false
+  }
   return (yield* write('DELETE FROM uploads WHERE id = $1', id)) === 1
 }
 

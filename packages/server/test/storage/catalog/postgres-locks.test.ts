@@ -1,5 +1,6 @@
 import { Client, DatabaseError as ServerError } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { startCommitProxy } from '../../../../../test/harness/commit-proxy.ts'
 import { onServer, rowsOf } from '../../../../../test/harness/postgres.ts'
 import { until } from '../../../../../test/harness/until.ts'
 import { ExplainedError } from '../../../src/core/faults.ts'
@@ -16,8 +17,9 @@ import {
 import { commitBatch } from '../../../src/storage/catalog/engines/postgres/postgres-writer.ts'
 import type { Write } from '../../../src/storage/catalog/nouns.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
+import { tokenIdOf } from '../../../src/storage/catalog/statements.ts'
 import { freshDatabase, openCatalog } from './postgres-database.ts'
-import { allPages, inBlobStore, newBucket, newItem, newUpload } from './samples.ts'
+import { allPages, hashOf, inBlobStore, newBucket, newItem, newUpload } from './samples.ts'
 
 async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url })
@@ -71,6 +73,11 @@ async function isWaiting(url: string): Promise<boolean> {
   return (await rowsOf(url, waiting)).length > 0
 }
 
+const isBlocked = async (url: string): Promise<boolean> => {
+  const blocked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  return (await rowsOf(url, blocked)).length > 0
+}
+
 describe('PostgreSQL: locks', () => {
   test('a bucket that stays locked fails its own writes, not those of other buckets in the same batch', async () => {
     const url = await freshDatabase()
@@ -101,6 +108,34 @@ describe('PostgreSQL: locks', () => {
     expect(outcomes).toEqual([busy, { output: undefined }, busy, { output: true }, busy])
     expect(await allPages(catalog, one)).toEqual([item.id])
     expect(await allPages(catalog, locked)).toEqual([])
+  })
+
+  test('I5 the sweep keeps the record of a key that was used again while the sweep waited for it', async () => {
+    const url = await freshDatabase()
+    const catalog = await openCatalog(url)
+    const bucketId = await newBucket(catalog, 'b', 'camera')
+    const now = Date.now()
+    const keyed = { tokenId: tokenIdOf(['camera'], 0), key: 'daily', fingerprint: hashOf('daily') }
+    const first = { ...keyed, now, expiresAt: now + 10 }
+    await catalog.addItemsOnce(bucketId, inBlobStore([newItem()]), first)
+    const proxy = await startCommitProxy(Number(new URL(url).port))
+    onTestFinished(() => proxy[Symbol.asyncDispose]())
+    const through = new URL(url)
+    through.port = String(proxy.port)
+    const other = await openCatalog(through.href)
+    const holding = proxy.holdNext()
+    const again = other.addItemsOnce(bucketId, inBlobStore([newItem()]), {
+      ...keyed,
+      now: now + 20,
+      expiresAt: now + 1_000,
+    })
+    const held = await holding
+    const forgotten = catalog.forgetRequests(now + 20)
+    await until('the wait for the record', async () => await isBlocked(url))
+    held.release()
+    const stored = await again
+    expect(await forgotten).toBe(0)
+    expect(await catalog.findRepeated(bucketId, { ...keyed, now: now + 30, expiresAt: now })).toEqual(stored)
   })
 
   test('ids are not retired while a VACUUM locks the items, and uploads do not wait for that', async () => {

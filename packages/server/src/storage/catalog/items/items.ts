@@ -293,10 +293,10 @@ export function* storeRequest(
   )
 }
 
-/** Removes the records of requests that expired at `now` or before; returns how many. */
+/** Removes the records of requests that expired at `now` or before; returns how many. Compares again: a later request may have replaced a selected one. */
 export const forgetRequests = (now: number): Work<number> =>
   write(
-    `DELETE FROM keyed_requests WHERE (token_id, bucket_id, key) IN
+    `DELETE FROM keyed_requests WHERE expires_at <= $1 AND (token_id, bucket_id, key) IN
       (SELECT token_id, bucket_id, key FROM keyed_requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`,
     ...[now, requestsPerStep],
   )
