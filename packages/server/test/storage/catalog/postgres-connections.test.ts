@@ -390,6 +390,20 @@ test('FE9 the bell leaves no connection behind when it cannot listen', async () 
   await ended.promise
 })
 
+test('O3 a read that takes too long is refused as busy by the server, and is not repeated', async () => {
+  const options = { readers: 1, writers: 1, readTimeout: 500 }
+  const connections = await openConnections(parseDatabaseUrl(await freshDatabase()), options)
+  onTestFinished(() => connections.close())
+  let reads = 0
+  const slow = connections.read((session) => {
+    reads += 1
+    return session.run('SELECT pg_sleep(10)')
+  })
+  const error = await slow.catch(asFault)
+  expect(error).toMatchObject({ code: 'catalog-busy' })
+  expect(reads).toBe(1)
+})
+
 test('a connection on which a query has no result in time is closed', async () => {
   const url = new URL(await freshDatabase())
   const address = { port: Number(url.port), host: url.hostname }

@@ -20,6 +20,8 @@ import {
 const defaultConnectTimeout = 5_000
 const idleTimeout = 60_000
 const defaultReadTimeout = 15_000
+/** The client waits for a result of a read for this many timeouts, so that the server ends the statement first: a lost connection would be repeated. */
+const resultTimeouts = 1.5
 /** Seconds; then a connection is replaced, so that connections move to other servers after a change of addresses. */
 const lifetime = 1_800
 
@@ -38,7 +40,7 @@ export interface Connections {
 export interface ConnectionOptions {
   readonly readers: number
   readonly writers: number
-  /** Milliseconds; 0 for no limit. */
+  /** Milliseconds for a statement that reads; 0 for no limit. */
   readonly readTimeout?: number
   /** Milliseconds: for opening a connection, and for the wait while all are in use. */
   readonly connectTimeout?: number
@@ -60,7 +62,7 @@ class PooledConnections implements Connections {
   readonly #opened: Opened
   readonly #reading: Pool
   readonly #writing: Pool
-  readonly #readTimeout: number
+  readonly #readResultTimeout: number
   readonly #preparation: Preparation = { named: true }
   #closing: Promise<unknown> | null = null
 
@@ -68,7 +70,7 @@ class PooledConnections implements Connections {
     const { readers, writers, readTimeout, connectTimeout, onOpened = () => {} } = options
     this.#servers = servers
     this.#opened = { timelines: new WeakMap(), sockets: new WeakMap(), onOpened }
-    this.#readTimeout = readTimeout
+    this.#readResultTimeout = readTimeout * resultTimeouts
     const settings = { connectionTimeoutMillis: connectTimeout, pipeline: true }
     this.#reading = openPool(servers, this.#opened, { ...settings, max: readers })
     this.#writing = openPool(servers, this.#opened, { ...settings, max: writers })
@@ -76,10 +78,10 @@ class PooledConnections implements Connections {
 
   async read<T>(work: (session: Session) => Promise<T>): Promise<T> {
     try {
-      return await this.#usePrepared(this.#reading, this.#readTimeout, work)
+      return await this.#usePrepared(this.#reading, this.#readResultTimeout, work)
     } catch (error) {
       if (!isDead(error)) throw error
-      return this.#usePrepared(this.#reading, this.#readTimeout, work)
+      return this.#usePrepared(this.#reading, this.#readResultTimeout, work)
     }
   }
 
