@@ -228,6 +228,25 @@ test('SC4 while the scanner does not respond, uploads wait for MEDIABUCKET_SCAN_
   expect(server.log().filter(({ msg }) => msg.startsWith('the scanner does not scan files'))).toHaveLength(1)
 })
 
+test('R5 an upload that was refused with 503 after its last request declared the length is not shown as complete', async () => {
+  const clamd = await startClamd()
+  onTestFinished(() => clamd.close())
+  await clamd.close()
+  const { server } = await start(clamd.setting, { MEDIABUCKET_SCAN_TIMEOUT: '1s' })
+  const tus = tusOf(server)
+  const url = await tus.create({ 'upload-defer-length': '1' })
+  expect((await tus.sendChunk(url, 0, 'clean')).status).toBe(204)
+  const end = () => tus.sendChunk(url, 5, '', { 'upload-length': '5' })
+  await expectProblem(await end(), 503, 'scanner-unavailable')
+  const { headers } = await tus.head(url)
+  const shown = ['upload-offset', 'upload-defer-length', 'upload-length', 'content-location']
+  expect(shown.map((name) => headers.get(name))).toEqual(['5', '1', null, null])
+  await clamd.listen()
+  expect((await end()).status).toBe(204)
+  expect((await tus.head(url)).headers.get('upload-length')).toBe('5')
+  expect((await countStored(server)).total).toBe(1)
+})
+
 test.each([
   ['of clamd', (port: number) => `clamd:127.0.0.1:${port}`],
   ['over HTTP', (port: number) => `http://127.0.0.1:${port}/scan`],

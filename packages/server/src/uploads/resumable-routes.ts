@@ -226,8 +226,11 @@ async function describeUpload(
       'upload-offset': `${offset}`,
       // tus 1.0.0, HEAD: "If the size of the upload is known, the Server MUST include the Upload-Length header in the
       // response." Creation: "As long as the length of the upload is not known, the Server MUST set Upload-Defer-Length: 1 in
-      // all responses to HEAD requests."
-      ...(length === null ? { 'upload-defer-length': '1' } : { 'upload-length': `${length}` }),
+      // all responses to HEAD requests." An upload whose offset is its length is complete for clients (R5). Without an item, the last request declares
+      // the length again.
+      ...(length === null || (offset === length && !state.finished)
+        ? { 'upload-defer-length': '1' }
+        : { 'upload-length': `${length}` }),
       // tus 1.0.0, Creation: "If an upload contains additional metadata, responses to HEAD requests MUST include the
       // Upload-Metadata header and its value as specified by the Client during the creation."
       ...(metadata ? { 'upload-metadata': metadata } : {}),
