@@ -220,6 +220,24 @@ describe('M11 the focus of an item', () => {
     expect(await variantOf(item.id, 'square')).toEqual(before.square)
   })
 
+  test('V4 has no 304 and no range of the earlier variant for a date', async () => {
+    const { bytes } = await drawn(seededRandom())
+    const item = await uploadFile(bytes)
+    const before = await variantOf(item.id, 'square')
+    const date = (await fetch(item.url)).headers.get('last-modified') ?? ''
+    expect(new Date(date).toUTCString()).toBe(date)
+    await edit(item.id, { focus: { x: 0, y: 1 } })
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${server.url}/media/${item.id}?variant=square`, { headers })
+    const changed = await ask({ 'if-modified-since': date })
+    expect([changed.status, changed.headers.get('last-modified')]).toEqual([200, null])
+    const whole = Buffer.from(await changed.arrayBuffer())
+    expect(whole.equals(before.bytes)).toBe(false)
+    const rest = await ask({ range: 'bytes=20-', 'if-range': date })
+    expect([rest.status, Buffer.from(await rest.arrayBuffer())]).toEqual([200, whole])
+    expect((await ask({ 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' })).status).toBe(200)
+  })
+
   test('is a change of the feed only if it differs, and If-Match refuses a state that is over', async () => {
     const item = await uploadFile(await grey(20, 10))
     const etag = (await server.request(`/api/media/${item.id}`)).headers.get('etag') ?? ''

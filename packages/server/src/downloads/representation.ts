@@ -103,6 +103,8 @@ export function describeRepresentation(parts: {
     const { sha256, filename: name } = item
     const key = Buffer.from(sha256).toString('base64url')
     const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
+    // A variant changes with the focus and with its size, at a time that is not stored.
+    const lastModified = variant === null ? item.createdAt : null
     const filename =
       variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${extensionOf(variant)}`
     const { contentType, disposition, isSandboxed } = deliveryOf(
@@ -114,12 +116,12 @@ export function describeRepresentation(parts: {
     const caching = cachingOf(item, variant, access)
     return {
       ...{ contentType, contentDisposition, ...caching, security },
-      validators: { etag, lastModified: item.createdAt },
+      validators: { etag, lastModified },
       common: [
         ...security,
         ...varyOf(variant, type, access?.by === 'token'),
         ...['etag', etag],
-        ...['last-modified', new Date(item.createdAt).toUTCString()],
+        ...(lastModified === null ? [] : ['last-modified', new Date(lastModified).toUTCString()]),
         ...['cache-control', caching.cacheControl],
         ...(variant === null ? [] : [variantHeader, variant.name]),
       ],

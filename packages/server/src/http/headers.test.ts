@@ -308,6 +308,17 @@ test.each([
   expect(rangeApplies(header, validators)).toBe(applies)
 })
 
+test('B4 RFC 9110 13.1.3 to 13.1.5: conditions with dates are ignored if the time of the last change is unknown', () => {
+  const undated = { ...validators, lastModified: null }
+  for (const date of [before, same, after]) {
+    expect(checkPreconditions({ 'if-modified-since': date }, undated)).toBe('proceed')
+    expect(checkPreconditions({ 'if-unmodified-since': date }, undated)).toBe('proceed')
+    expect(rangeApplies(date, undated)).toBe(false)
+  }
+  expect(rangeApplies('', undated)).toBe(false)
+  expect(rangeApplies('"a"', undated)).toBe(true)
+})
+
 test('B4 a weak tag of the item never matches If-Range', () => {
   expect(rangeApplies('W/"a"', { ...validators, etag: 'W/"a"' })).toBe(false)
 })

@@ -287,10 +287,13 @@ function anyTagMatches(header: string, matches: (opaque: string, weak: boolean) 
 export const fingerprintOf = (values: readonly unknown[]): string =>
   hash('sha256', JSON.stringify(values), 'base64url').slice(0, 16)
 
-/** The validators of an item: its entity tag with quotes, and its time of storage in milliseconds since 1970. */
+/**
+ * The entity tag with quotes, and the time of the last change in milliseconds since 1970. Null if this is unknown: conditions with dates are
+ * ignored then (RFC 9110, sections 13.1.3 and 13.1.4).
+ */
 export interface Validators {
   readonly etag: string
-  readonly lastModified: number
+  readonly lastModified: number | null
 }
 
 /** The conditional headers; Node's IncomingHttpHeaders are assignable. */
@@ -308,14 +311,15 @@ export function checkPreconditions(
   headers: PreconditionHeaders,
   validators: Validators,
 ): 'proceed' | 'not-modified' | 'failed' {
-  const modified = seconds(validators.lastModified)
+  const { lastModified } = validators
+  const modified = lastModified === null ? null : seconds(lastModified)
 
   const ifMatch = headers['if-match']
   if (ifMatch !== undefined) {
     if (!matchesStrongly(ifMatch, validators.etag)) return 'failed'
   } else {
     const since = parseHttpDate(headers['if-unmodified-since'])
-    if (since !== null && modified > since) return 'failed'
+    if (since !== null && modified !== null && modified > since) return 'failed'
   }
 
   const ifNoneMatch = headers['if-none-match']
@@ -323,7 +327,7 @@ export function checkPreconditions(
     if (matchesWeakly(ifNoneMatch, validators.etag)) return 'not-modified'
   } else {
     const since = parseHttpDate(headers['if-modified-since'])
-    if (since !== null && modified <= since) return 'not-modified'
+    if (since !== null && modified !== null && modified <= since) return 'not-modified'
   }
 
   return 'proceed'
@@ -331,13 +335,13 @@ export function checkPreconditions(
 
 /**
  * Whether the Range header applies (RFC 9110, section 13.1.5): always without If-Range, otherwise only where If-Range
- * matches. The bytes of a URL never change, so its date is a strong validator.
+ * matches. The bytes of an item never change, so their date is a strong validator.
  */
-export function rangeApplies(ifRange: string | undefined, validators: Validators): boolean {
+export function rangeApplies(ifRange: string | undefined, { etag, lastModified }: Validators): boolean {
   if (ifRange === undefined) return true
   // If-Range allows neither a list nor `*`, and a weak tag never matches.
-  if (ifRange.startsWith('"')) return ifRange === validators.etag
-  return parseHttpDate(ifRange) === seconds(validators.lastModified)
+  if (ifRange.startsWith('"')) return ifRange === etag
+  return lastModified !== null && parseHttpDate(ifRange) === seconds(lastModified)
 }
 
 /** HTTP dates have whole seconds. */

@@ -7,7 +7,13 @@ import { createDownloadRecorder, type DownloadLog } from '../downloads/download-
 import type { PrivateAccess } from '../downloads/private-access.ts'
 import { deliveryOf, inertHeaders } from '../downloads/representation.ts'
 import type { HttpContext } from '../http/context.ts'
-import { checkPreconditions, createFormatChoice, parseByteRange, rangeApplies } from '../http/headers.ts'
+import {
+  checkPreconditions,
+  createFormatChoice,
+  parseByteRange,
+  rangeApplies,
+  type Validators,
+} from '../http/headers.ts'
 import type { StoredObject } from '../objects/object-operations.ts'
 import type { ObjectPart } from '../objects/object-types.ts'
 import type { OpenVariant } from '../pictures/rendered-variants.ts'
@@ -78,7 +84,8 @@ export class ObjectResponder {
     const variant = this.#variants.of(pictures).parse(selection, this.#formatFor(headers.accept), focus)
     const replaced = readOverrides(request)
     const etag = variant === null ? `"${object.etag}"` : `"${object.etag}.${variant.key}"`
-    const validators = { etag, lastModified: object.lastModified }
+    // Of a variant it is unknown (V4).
+    const validators = { etag, lastModified: variant === null ? object.lastModified : null }
     requireConditions(request, validators)
 
     // The size is in the row, so that a range past the end opens nothing.
@@ -139,7 +146,8 @@ export class ObjectResponder {
     return [
       ...inertHeaders(type),
       ...['content-type', type, 'etag', etag],
-      ...['last-modified', new Date(lastModified).toUTCString(), 'accept-ranges', 'bytes'],
+      ...(variant === null ? ['last-modified', new Date(lastModified).toUTCString()] : []),
+      ...['accept-ranges', 'bytes'],
       ...(isPartial ? ['content-range', `bytes ${start}-${end}/${size}`] : []),
       ...(parts === null ? [] : ['x-amz-mp-parts-count', `${parts}`]),
       ...headOfObject(variant === null ? shown : { metadata: headers.metadata, ...cacheOf(shown) }),
@@ -187,10 +195,8 @@ export const quoted = (tags: string | undefined): string | undefined =>
   tags === undefined || tags.includes('"') || tags.trim() === '*' ? tags : `"${tags.trim()}"`
 
 /** Throws S3Error `NotModified` and `PreconditionFailed`. */
-function requireConditions(
-  { request: { headers } }: S3Request,
-  validators: { readonly etag: string; readonly lastModified: number },
-): void {
+function requireConditions({ request: { headers } }: S3Request, validators: Validators): void {
+  const { lastModified } = validators
   const outcome = checkPreconditions(
     {
       'if-match': quoted(headers['if-match']),
@@ -204,7 +210,7 @@ function requireConditions(
   if (outcome === 'not-modified')
     throw new S3Error('NotModified', undefined, {
       etag: validators.etag,
-      'last-modified': new Date(validators.lastModified).toUTCString(),
+      ...(lastModified !== null && { 'last-modified': new Date(lastModified).toUTCString() }),
     })
 }
 
@@ -213,7 +219,7 @@ function sentBytes(
   request: S3Request,
   { parts }: Pick<StoredObject, 'parts'>,
   size: number,
-  validators: { readonly etag: string; readonly lastModified: number },
+  validators: Validators,
 ): SentBytes {
   const { headers } = request.request
   const number = request.parameter('partNumber')

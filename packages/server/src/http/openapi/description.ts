@@ -267,7 +267,7 @@ export const responseHeaders = {
     example: 'bytes',
   },
   'Last-Modified': {
-    description: 'When the item was stored.',
+    description: 'When the item was stored; absent where the response is a variant.',
     schema: text,
     example: 'Sun, 01 Nov 2026 09:30:00 GMT',
   },
