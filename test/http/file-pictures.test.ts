@@ -90,6 +90,23 @@ describe('videos', () => {
     expect(await picture(id, 'medium')).toMatchObject({ size: [640, 180], item: { width: 640, height: 180 } })
   })
 
+  test.each(['bt709', 'bt2020nc'])('V2 the picture of a video has its colours: matrix %s', async (matrix) => {
+    const bytes = await film(
+      'mp4',
+      '320x180',
+      ['-c:v', 'libx264', '-colorspace', matrix],
+      `format=gbrp,scale=out_color_matrix=${matrix.replace('nc', '')},format=yuv420p`,
+    )
+    const { id } = await store(bytes, 'film.mp4', 'video/mp4')
+    const { dominant, channels } = await sharp((await picture(id)).bytes).stats()
+    expect(dominant.r).toBeGreaterThan(240)
+    expect(channels.map(({ mean }) => Math.abs(mean - (mean > 100 ? 254 : 0)) < 4)).toEqual([
+      true,
+      true,
+      true,
+    ])
+  })
+
   test.each([
     ['webm', 'video/webm', ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-pix_fmt', 'yuva420p']],
     ['webm', 'video/webm', ['-c:v', 'libvpx', '-auto-alt-ref', '0', '-pix_fmt', 'yuva420p']],

@@ -119,8 +119,8 @@ async function extractFrame(
       ...['-nostdin', ...common, '-threads', '1', ...decoding],
       ...(milliseconds > 0 ? ['-ss', `${milliseconds / 1000}`] : []),
       ...[...input, '-map', '0:v:0', '-an', '-sn', '-dn', '-frames:v', '1'],
-      // Pixels that are not square.
-      ...['-vf', "scale=w='min(4*iw,trunc(iw*sar))':h=ih,setsar=1"],
+      // Pixels that are not square. Decoders of JPEG expect the matrix of BT.601, whatever that of the video is.
+      ...['-vf', "scale=w='min(4*iw,trunc(iw*sar))':h=ih:out_color_matrix=bt601,setsar=1"],
       ...['-threads', '1', '-f', 'image2pipe', ...encoding, '-'],
     ])
   const bytes =
