@@ -1,12 +1,24 @@
 import sharp, { type Sharp } from 'sharp'
+import { thumbHashToRGBA } from 'thumbhash'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { animatedPng, shownFrame } from '../harness/animated-png.ts'
+import { bucketWith } from '../harness/bucket.ts'
 import { animation, quarters, renderCount, storedVariants, variantUrl } from '../harness/pictures.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
+import { readItem } from '../harness/wire.ts'
 
 const sizes = [
-  ...['link=120x63:cover:jpeg', 'mail=90:q30:jpeg', 'clear=100:png', 'small=100:q20', 'modern=100:avif'],
+  'tiny=2',
+  ...[
+    'link=120x63:cover:jpeg',
+    'mail=90:q30:jpeg',
+    'white=120:jpeg',
+    'clear=100:png',
+    'small=100:q20',
+    'modern=100:avif',
+  ],
   ...['moving=40:animated', 'gif=30x20:gif:cover:animated', 'still=40:gif', 'plain=100', 'old=100:webp'],
 ]
 
@@ -103,6 +115,28 @@ describe('V20 the format of a size', () => {
   })
 })
 
+test.each(['clear', 'tiny', 'white'])(
+  'V13 the placeholder is that of the whole picture, whatever size is the first: %s',
+  async (name) => {
+    const red = { create: { width: 80, height: 60, channels: 3, background: '#e02020' } } as const
+    const bytes = await sharp({ create: { ...red.create, width: 240, channels: 4, background: '#0000' } })
+      .composite([{ input: red, left: 0, top: 0 }])
+      .png()
+      .toBuffer()
+    const item = await store(bytes, 'image/png')
+    await get(item.id, name)
+    const hash = await until('it is recorded', async () => {
+      const response = await server.request(`/api/media/${item.id}`)
+      return (await readItem(response)).thumbhash
+    })
+    const { w, h, rgba } = thumbHashToRGBA(Buffer.from(hash, 'base64'))
+    expect(w / h).toBeGreaterThan(3)
+    const opacityAt = (x: number) => rgba[(Math.floor(h / 2) * w + x) * 4 + 3] ?? 0
+    expect(opacityAt(2)).toBeGreaterThan(180)
+    expect(opacityAt(w - 3)).toBeLessThan(60)
+  },
+)
+
 /** The mean difference of two pictures, as they are shown in front of grey, for each channel of each pixel. */
 async function difference(one: Buffer, other: Buffer): Promise<number> {
   const [a, b] = await Promise.all(
@@ -177,6 +211,36 @@ describe('V20 an animated picture', () => {
     bytes.writeUInt32BE(79, at + 4 + 12)
     const damaged = await store(bytes, 'image/png')
     expect((await get(damaged.id, 'moving')).metadata.pages ?? 1).toBe(1)
+  })
+
+  test('V1 all frames show the same part, which attracts the eye in the first one', async () => {
+    const [width, height] = [160, 40]
+    const scenes = [140, 100, 60, 20].map((left) =>
+      Buffer.from(
+        `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><rect width="100%" height="100%" fill="#888"/>
+        <rect x="132" width="4" height="100%" fill="white"/><circle cx="${left}" cy="20" r="12" fill="#e02020"/></svg>`,
+      ),
+    )
+    const pngs = await Promise.all(scenes.map((scene) => sharp(scene).ensureAlpha().png().toBuffer()))
+    const bytes = await sharp(pngs, { join: { animated: true } })
+      .gif({ delay: [100, 110, 120, 130] })
+      .toBuffer()
+    const { authorization } = await bucketWith(server, '--crop', 'attention')
+    const file = { name: 'a.gif', type: 'image/gif', authorization }
+    const item = await upload(server, Uint8Array.from(bytes), file)
+    const { bytes: shown, metadata } = await get(item.id, 'gif')
+    expect([metadata.width, metadata.pageHeight]).toEqual([30, 20])
+    const lineOf = async (page: number) => {
+      const row = await frameOf(shown, page)
+        .removeAlpha()
+        .extract({ left: 0, top: 1, width: 30, height: 1 })
+        .raw()
+        .toBuffer()
+      return Array.from({ length: 30 }, (_, x) => row[x * 3] ?? 0).findIndex((red) => red > 200)
+    }
+    const first = await lineOf(0)
+    expect(first).toBeGreaterThanOrEqual(0)
+    for (let page = 1; page < (metadata.pages ?? 1); page += 1) expect(await lineOf(page)).toBe(first)
   })
 
   test('renders each size once', async () => {

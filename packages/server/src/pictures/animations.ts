@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createMemorySource } from '@mediabucket/strip-metadata'
-import type { Sharp } from 'sharp'
+import type { OutputInfo, Sharp } from 'sharp'
 import { transparentFrame } from './first-frames.ts'
 import type { PictureSource } from './picture-task.ts'
 import { type Chunk, chunksOf, pictureOfFrame, pngSignature } from './png-chunks.ts'
@@ -220,25 +220,26 @@ function blend(below: Uint8Array, above: Uint8Array): void {
   }
 }
 
-/** Resizes each frame, and joins them one below another. `toFrame` describes the picture of one frame. */
+/** Resizes each frame, and joins them one below another. `toFrame` describes the picture of one frame, by that of the first one. */
 export async function resizeFrames(
   sharp: Open,
   { width, height, frames }: Animation,
-  toFrame: (frame: Sharp) => Sharp,
+  toFrame: (frame: Sharp, first: OutputInfo | null) => Sharp,
   isOver: () => boolean,
 ): Promise<Sharp | null> {
-  let [pageHeight, pageWidth] = [0, 0]
+  let first: OutputInfo | null = null
   let sheet: Uint8Array | null = null
   for (const [index, { pixels }] of frames.entries()) {
     if (isOver()) return null
     const picture = sharp(pixels, { raw: { width, height, channels: 4 } })
-    const { data, info } = await toFrame(picture).raw().toBuffer({ resolveWithObject: true })
+    const shown: Sharp = toFrame(picture, first)
+    const { data, info } = await shown.raw().toBuffer({ resolveWithObject: true })
     sheet ??= new Uint8Array(data.byteLength * frames.length)
     sheet.set(data, index * data.byteLength)
-    pageHeight = info.height
-    pageWidth = info.width
+    first ??= info
   }
-  if (sheet === null) return null
-  const raw = { width: pageWidth, height: pageHeight * frames.length, channels: 4 as const, pageHeight }
+  if (sheet === null || first === null) return null
+  const pageHeight = first.height
+  const raw = { width: first.width, height: pageHeight * frames.length, channels: 4 as const, pageHeight }
   return sharp(sheet, { raw, limitInputPixels: false })
 }

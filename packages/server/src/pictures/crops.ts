@@ -1,4 +1,4 @@
-import type { Sharp } from 'sharp'
+import type { OutputInfo, Sharp } from 'sharp'
 import { focusOf } from '../core/focus.ts'
 import { scaledDimensions, variantDimensions, variantScale } from '../core/variant-sizes.ts'
 import type { PictureForm, PictureSize } from './picture-task.ts'
@@ -28,4 +28,22 @@ export function resizeTo(picture: Sharp, form: PictureForm, shown: PictureSize):
     })
   const scaled = scaledDimensions(shown, variantScale(form, shown))
   return picture.resize({ ...scaled, fit: 'fill' }).extract(focusedRegion(form, scaled, crop))
+}
+
+/** Resizes a frame of an animation. `first` describes the first frame after this; all others show the same part of the canvas. */
+export function resizeFrameTo(
+  frame: Sharp,
+  form: PictureForm,
+  canvas: PictureSize,
+  first: OutputInfo | null,
+): Sharp {
+  const { cropOffsetLeft, cropOffsetTop } = first ?? {}
+  if (first === null || cropOffsetLeft === undefined || cropOffsetTop === undefined)
+    return resizeTo(frame, form, canvas)
+  const { width, height } = first
+  const scaled = scaledDimensions(canvas, variantScale(form, canvas))
+  // The library states how far it has moved the frame.
+  return frame
+    .resize({ ...scaled, fit: 'fill' })
+    .extract({ left: -cropOffsetLeft, top: -cropOffsetTop, width, height })
 }

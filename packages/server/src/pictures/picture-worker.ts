@@ -1,11 +1,11 @@
 import { setPriority } from 'node:os'
 import { createByteSource, planRemoval, readTakenTime, UnreadableFile } from '@mediabucket/strip-metadata'
 import { rgbaToThumbHash, thumbHashToAverageRGBA, thumbHashToRGBA } from 'thumbhash'
-import type { VariantFormat } from '../core/variant-sizes.ts'
+import { type VariantFormat, variantDimensions } from '../core/variant-sizes.ts'
 import type { NewPreview } from '../storage/catalog/records.ts'
 import { animationLimits, readAnimation, resizeFrames } from './animations.ts'
 import { compareFiles } from './compare-files.ts'
-import { resizeTo } from './crops.ts'
+import { resizeFrameTo, resizeTo } from './crops.ts'
 import { extractPicture, isUnknownTiff, measureTiff, withoutManyDirectories } from './extracted-pictures.ts'
 import { findFirstFrame } from './first-frames.ts'
 import {
@@ -51,6 +51,7 @@ const hashedSide = 100
 type Sharp = typeof import('sharp')
 type Picture = import('sharp').Sharp
 type Metadata = import('sharp').Metadata
+type OutputInfo = import('sharp').OutputInfo
 
 /** The quality of an encoder, if it is not its default. */
 interface Quality {
@@ -184,7 +185,6 @@ async function onCanvas(
 
 async function resize(sharp: Sharp['default'], task: ResizeTask, source: Source): Promise<PictureResult> {
   const { form, maxPixels, recorded } = task
-  const { fit, format } = form
   const metadata = await sharp(source.picture, { limitInputPixels: maxPixels }).metadata()
   // The library takes whole numbers of 32 bits for those of 8.
   if (metadata.depth === 'uint' || metadata.depth === 'int') return { outcome: 'unknown-form' }
@@ -198,24 +198,26 @@ async function resize(sharp: Sharp['default'], task: ResizeTask, source: Source)
       failOn: 'error',
     })
     const resized = resizeTo(inSrgb(opened, metadata), form, shown)
-    return await encoders[format](resized, qualityOf(form)).toBuffer()
+    return await encoders[form.format](resized, qualityOf(form)).toBuffer()
   }
 
   const tolerance = toleranceOf(source, metadata)
   if (recorded === null || (recorded.thumbhash !== null && tolerance === null))
     return { outcome: 'resized', bytes, preview: null }
-  // The hash is computed from the variant, unless a part of the picture was cut off.
-  const hashed =
-    fit === 'contain'
-      ? sharp(bytes)
-      : inSrgb(
-          sharp(source.picture, { limitInputPixels: maxPixels, autoOrient: !source.isUpright }),
-          metadata,
-        )
+  const hashed = isHashable(form, metadata, shown)
+    ? sharp(bytes)
+    : inSrgb(sharp(source.picture, { limitInputPixels: maxPixels, autoOrient: !source.isUpright }), metadata)
   const preview = await describe(source, shown, hashed)
   if (recorded.thumbhash === null) return { outcome: 'resized', bytes, preview }
   const isCorrection = tolerance !== null && !isSamePicture(preview, recorded, tolerance)
   return { outcome: 'resized', bytes, preview: isCorrection ? { ...preview, isCorrection } : null }
+}
+
+/** Whether a variant has all that the hash of its picture shows: every part, the transparency, and enough pixels. */
+function isHashable(form: PictureForm, { hasAlpha }: Metadata, shown: PictureSize): boolean {
+  if (form.fit !== 'contain' || (form.format === 'jpeg' && hasAlpha)) return false
+  const { width, height } = variantDimensions(form, shown)
+  return Math.max(width, height) >= Math.min(hashedSide, Math.max(shown.width, shown.height))
 }
 
 /** Bytes that each pixel of an animation takes: decoded, resized and in the encoder. */
@@ -236,7 +238,7 @@ async function renderAnimation(
   try {
     const animation = await readAnimation(sharp, picture, { ...animationLimits, pixels }, secondsLeft)
     if (animation === null) return null
-    const toFrame = (frame: Picture) => resizeTo(frame, form, animation)
+    const toFrame = (frame: Picture, first: OutputInfo | null) => resizeFrameTo(frame, form, animation, first)
     const resized = await resizeFrames(sharp, animation, toFrame, () => performance.now() > end)
     const seconds = secondsLeft()
     if (resized === null || seconds < 1) return null
