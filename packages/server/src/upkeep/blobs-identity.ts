@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { isItemId } from '../core/ids.ts'
 import { type BlobsDirectory, BlobsMismatchError } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import { movedSettings, movedText } from '../storage/catalog/transfer.ts'
+import { movedSettings, movedText } from '../storage/catalog/moved-data.ts'
 import type { BlobsOwner } from '../storage/catalog/upkeep.ts'
 
 /**

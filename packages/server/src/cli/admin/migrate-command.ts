@@ -7,12 +7,8 @@ import type { Config } from '../../service/config.ts'
 import type { Reader } from '../../service/setting-readers.ts'
 import { settings } from '../../service/settings.ts'
 import { copyEvent } from '../../storage/catalog/audit/audit-events.ts'
-import {
-  type CatalogSource,
-  movedIdentity,
-  movedSettings,
-  movedText,
-} from '../../storage/catalog/transfer.ts'
+import { movedIdentity, movedSettings, movedText } from '../../storage/catalog/moved-data.ts'
+import type { CatalogSource } from '../../storage/catalog/transfer.ts'
 import {
   lockData,
   markTransfer,

@@ -10,6 +10,7 @@ import { itemColumnCount, itemColumns } from './items/item-columns.ts'
 import { parseItems, readItemDetails } from './items/item-rows.ts'
 import { storeRequest } from './items/items.ts'
 import { isTrash, refreshExpiry } from './items/trash.ts'
+import { markMoved, movedKey, unmarkMoved } from './moved-data.ts'
 import { readKeyDetails, type TransferredKey } from './objects/object-keys.ts'
 import type { BucketId, BucketSettings, IdempotentRequest, ItemDetails, NewItem } from './records.ts'
 import {
@@ -157,24 +158,8 @@ export class TransferError extends ExplainedError {
   override readonly name = 'TransferError'
 }
 
-/** The reason for which no process opens a catalog whose rows have moved. `place` is the path of the catalog, or the name of the database. */
-export const movedText = (place: string, settings: string): string =>
-  `The data of ${place} were moved by mediabucket migrate: use them with ${settings}, or run mediabucket migrate --reopen to use the earlier data again.`
-
-const movedPrefix = 'moved to '
-
-/** Replaces the identity of a store whose bytes `mediabucket migrate` has copied elsewhere, or of a shared one whose rows it has moved. */
-export const movedIdentity = (settings: string): string => movedPrefix + settings
-
-/** The settings in such an identity; null for any other. */
-export const movedSettings = (identity: string | null): string | null =>
-  identity?.startsWith(movedPrefix) ? identity.slice(movedPrefix.length) : null
-
 /** In `meta` from the start to the end of a transfer into the catalog: the state of the source; empty before it is known. */
 export const transferKey = 'transfer'
-
-/** In `meta` of a catalog whose rows have moved: the settings of their new place. */
-export const movedKey = 'moved'
 
 /** Events, and idempotency keys, in a batch. */
 const eventsPerBatch = 1_000
@@ -353,36 +338,10 @@ export interface TransferEngine {
   close(): Promise<void>
 }
 
-/** With SQLite, the lock of the data directory excludes other processes. */
-const refusal = {
-  sqlite: null,
-  postgres: `CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql
-    AS $$BEGIN RAISE EXCEPTION 'mediabucket migrate has moved the rows' USING ERRCODE = 'read_only_sql_transaction'; END$$`,
-}
-
-/** Each change that a response confirms changes one of these tables, among others. */
-const refusals = ['buckets', 'tokens', 'signing_keys', 'webhooks', 'uploads', 'object_uploads'].map(
-  (table) => ({
-    set: {
-      sqlite: null,
-      postgres: `CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE ON ${table} EXECUTE FUNCTION refuse_change()`,
-    },
-    remove: { sqlite: null, postgres: `DROP TRIGGER IF EXISTS moved ON ${table}` },
-  }),
-)
-
-/** As CatalogSource.moveTo. A trigger is created when the transactions that change its table have ended. */
+/** As CatalogSource.moveTo. No other transaction changes the rows between the comparison and the commit. */
 function* moveTo(settings: string, state: string): Work<void> {
-  yield* reopen()
-  yield* write(refusal)
-  for (const { set } of refusals) yield* write(set)
+  yield* markMoved(settings)
   if ((yield* readState()) !== state) throw sourceChanged()
-  yield* writeMeta(movedKey, settings)
-}
-
-function* reopen(): Work<void> {
-  for (const { remove } of refusals) yield* write(remove)
-  yield* write('DELETE FROM meta WHERE key = $1', movedKey)
 }
 
 export const sourceChanged = (): TransferError =>
@@ -394,7 +353,7 @@ export const createSource = ({ query, write, close }: TransferEngine): CatalogSo
   ...createRows(query),
   movedTo: () => query(readMeta(movedKey)),
   moveTo: (settings, state) => write(() => moveTo(settings, state)),
-  reopen: () => write(reopen),
+  reopen: () => write(unmarkMoved),
   blobsIdentity: () => query(blobsIdentity()),
   close,
 })

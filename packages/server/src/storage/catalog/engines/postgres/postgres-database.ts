@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CatalogVersionError, DatabaseError, developmentText } from '../../catalog.ts'
 import { type CatalogInspection, createInspection } from '../../checks/inspection.ts'
+import { movedKey, movedText } from '../../moved-data.ts'
 import { otherTablesText } from '../../schema-text.ts'
 import { integer, text } from '../../statements.ts'
-import { movedKey, movedText, transferKey } from '../../transfer.ts'
+import { transferKey } from '../../transfer.ts'
 import { type BlobsOwner, blobsOwner, readMeta } from '../../upkeep.ts'
 import {
   beginTransaction,
