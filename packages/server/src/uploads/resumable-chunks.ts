@@ -205,7 +205,10 @@ async function appendSegments(
   const { isAtomic } = chunk
   const end = length ?? maxFileSizeOf(chunk, parts.maxFileSize)
   let current = upload
-  for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
+  // A segment that reaches the end of the upload has all other bytes of the source too, which are refused.
+  const isDue = (bytes: number, milliseconds: number) =>
+    isFull(bytes, milliseconds) && current.offset + bytes < end
+  for await (const segment of splitSource(chunk.source, isAtomic ? never : isDue, now, since)) {
     // The bytes of the segment are stored and synced.
     const { offset } = current
     let { expiresAt } = current

@@ -49,6 +49,21 @@ describe('R6 offsets are durable', () => {
     expect(offsets).toEqual([200, 300 + 17 * megabyte, 300 + 33 * megabyte, 350 + 33 * megabyte])
   })
 
+  test('R12 a chunk that exceeds the upload is refused, also if a sync is due at the end of the upload', async () => {
+    await using data = await temporaryData()
+    const { append, id, time } = await openUpload(data, 200)
+    async function* slow(last: Uint8Array) {
+      for (let at = 0; at < 2; at++) {
+        time.now += 1_000
+        yield new Uint8Array(100)
+      }
+      yield last
+    }
+    await expect(append(id, 0, slow(new Uint8Array(1)))).rejects.toMatchObject({ code: 'file-too-large' })
+    expect(await data.catalog.findUpload(id)).toMatchObject({ finished: false })
+    expect((await append(id, 0, slow(new Uint8Array(0)))).upload).toMatchObject({ finished: true, offset: 200 })
+  })
+
   test('a failed sync ends the upload', async () => {
     let isFailing = false
     const { files } = watchedFiles((call) => {
