@@ -1,6 +1,7 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createClient } from '../../packages/client/src/index.ts'
 import { rotateToken } from '../../packages/server/src/access/token-operations.ts'
 import { withCatalog } from '../../packages/server/src/cli/admin/open-catalog.ts'
 import { Fault } from '../../packages/server/src/core/faults.ts'
@@ -11,6 +12,7 @@ import { runHere } from '../harness/commands.ts'
 import { databaseSettings, usePostgres } from '../harness/database.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { fullBucket, type RouteRequest, requestsOf, stateOf } from '../harness/full-bucket.ts'
+import { expectProblem } from '../harness/problem.ts'
 import { catalogRows } from '../harness/rows.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { parseProblem, readTokenList } from '../harness/wire.ts'
@@ -141,6 +143,21 @@ describe.each(['sqlite', 'postgres'] as const)('A2, A9, R14 with %s', (engine) =
     await expire(server, token.id, 59)
     expect((await tus.terminate(unfinished)).status).toBe(204)
     expect((await tus.head(unfinished)).status).toBe(401)
+  })
+
+  test('R14, R15 an upload of the client ends with its media object, also if its token expires before the last chunk', async () => {
+    const { token, item } = await fullBucket(server)
+    const client = createClient({ url: server.url, token: token.token })
+    const media = await client.upload(Buffer.from('abcd'), {
+      piecesAbove: 0,
+      beforeLastChunk: () => expire(server, token.id, 59),
+    })
+    expect(media.size).toBe(4)
+    const read = (id: string) =>
+      server.request(`/api/media/${id}`, { headers: { authorization: token.authorization } })
+    await expectProblem(await read(item.id), 401, 'token-expired')
+    await expire(server, token.id, 61)
+    await expectProblem(await read(media.id), 401, 'token-expired')
   })
 
   test('T8 a replaced token works on every route until its overlap ends', async () => {

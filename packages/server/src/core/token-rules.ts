@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { maxTokenName } from '@mediabucket/client/rules'
-import { Fault } from './faults.ts'
+import { Fault, tokenExpired } from './faults.ts'
 import { base32Alphabet, base32Letters, base32Of, randomBase32 } from './ids.ts'
 
 const prefix = 'mbkt_'
@@ -74,6 +74,20 @@ export function requireScope<Name extends ServiceScope>(
 ): void {
   if (grant.scopes.has(scope)) return
   throw scopesMissing(`This operation needs a token with the scope ${scope}.`, [scope])
+}
+
+/** For this time after its expiry, a token finishes the uploads that it has created (docs/interface.md R14). Milliseconds. */
+export const graceOfUploads = 3_600_000
+
+/** Throws Fault `token-expired` for a token that is accepted only for its uploads (docs/interface.md R14). */
+export function requireUnexpired({
+  expiresAt,
+  isExpired = false,
+}: {
+  readonly expiresAt: number | null
+  readonly isExpired?: boolean
+}): void {
+  if (isExpired && expiresAt !== null) throw tokenExpired(expiresAt)
 }
 
 /** Throws Fault `scope-missing` for a token with limits: its `media:write` permits uploads only (docs/interface.md T9). */

@@ -9,13 +9,14 @@ import { labelRule, parseLabelChanges } from '../core/item-labels.ts'
 import type { LinkSigner, UrlSettings } from '../core/item-urls.ts'
 import { isObject } from '../core/json.ts'
 import { readListedUrls, readNames, signsUrls } from '../core/queries.ts'
-import { requireScope, requireUnlimited } from '../core/token-rules.ts'
+import { graceOfUploads, requireScope, requireUnexpired, requireUnlimited } from '../core/token-rules.ts'
+import type { Caller } from '../http/authorizer.ts'
 import { malformed, readIds } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
 import { matchesStrongly, matchesWeakly, noStore } from '../http/headers.ts'
 import { type Exchange, type Reply, type Route, route } from '../http/route.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
-import type { Grant, ItemDetails, ItemEdit } from '../storage/catalog/records.ts'
+import type { ItemDetails, ItemEdit } from '../storage/catalog/records.ts'
 import type { ItemRemover } from './deletion.ts'
 import { describeBucket, type EditItem, findItem, type LabelItems, mediaObjectOf } from './item-operations.ts'
 import * as openapi from './item-routes.openapi.ts'
@@ -61,8 +62,9 @@ async function showItem(
   { http: { authorize, catalog, urls }, operations }: ItemParts,
   exchange: Exchange<'id'>,
 ): Promise<Reply> {
-  const grant = await authorize(exchange, null)
-  if (!grant.scopes.has('media:read')) await requireUploaded(catalog, grant, exchange.params.id)
+  const grant = await authorize(exchange, null, { grace: graceOfUploads })
+  if (grant.isExpired || !grant.scopes.has('media:read'))
+    await requireUploaded(catalog, grant, exchange.params.id)
   const item = await findItem(catalog, grant.bucketId, exchange.params.id)
   const signer = signsUrls(grant, readListedUrls(exchange.query)) ? await operations.signLinks(null) : null
   const names = readNames(exchange.query)
@@ -172,18 +174,18 @@ async function showBucket({ authorize, catalog }: HttpContext, exchange: Exchang
 }
 
 /**
- * A token without `media:read` reads the items that its resumable uploads have become, as it gets those of its other uploads in the responses
- * (docs/interface.md R15). Throws Fault `scope-missing`.
+ * A token without `media:read`, and one that has expired lately, read the items that their resumable uploads have become, as they get those of
+ * other uploads in the responses (docs/interface.md R15). Throws Fault `scope-missing` and `token-expired`.
  */
 async function requireUploaded(
   catalog: Pick<Catalog, 'uploadOfItem'>,
-  grant: Grant,
+  caller: Caller,
   id: string,
 ): Promise<void> {
-  const upload = grant.scopes.has('media:write') && isItemId(id) ? await catalog.uploadOfItem(id) : null
-  const isOwn =
-    upload?.tokenId === grant.tokenId || (upload?.limitedBy != null && upload.limitedBy === grant.limits?.id)
-  if (!isOwn) requireScope(grant, 'media:read')
+  const upload = caller.scopes.has('media:write') && isItemId(id) ? await catalog.uploadOfItem(id) : null
+  if (upload?.tokenId === caller.tokenId) return
+  requireUnexpired(caller)
+  if (upload?.limitedBy == null || upload.limitedBy !== caller.limits?.id) requireScope(caller, 'media:read')
 }
 
 /**

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Fault } from '../core/faults.ts'
 import { withFixedLabels } from '../core/quotas.ts'
 import { essenceOf } from '../core/stored-type.ts'
+import { graceOfUploads, requireUnexpired } from '../core/token-rules.ts'
 import type { Caller } from '../http/authorizer.ts'
 import type { BodyReader } from '../http/bodies.ts'
 import type { HttpContext } from '../http/context.ts'
@@ -31,7 +32,6 @@ import {
   findUpload,
   type RemoveUpload,
   requireItemRemoval,
-  requireUnexpired,
 } from './resumable-uploads.ts'
 import type { UploadLocks } from './upload-locks.ts'
 import { refuseFactHeaders } from './upload-routes.ts'
@@ -45,9 +45,6 @@ interface ResumableUploadOperations {
 }
 
 const tusVersion = '1.0.0'
-
-/** For this time after its expiry, a token continues the unfinished uploads that it has created (R14). Milliseconds. */
-const graceOfUploads = 3_600_000
 
 /**
  * On every response of the routes. tus 1.0.0, Core: "The Tus-Resumable header MUST be included in every request and response

@@ -1,8 +1,8 @@
-import { chunkTooLarge, Fault, isOutage, tokenExpired } from '../core/faults.ts'
+import { chunkTooLarge, Fault, isOutage } from '../core/faults.ts'
 import { isItemId, isUploadId, newItemId, newUploadId, type UploadId } from '../core/ids.ts'
 import { requireFileSize, type UploadLimits } from '../core/quotas.ts'
 import { runInSteps, throwFailures } from '../core/tasks.ts'
-import { type Actor, requireScope, type Scope } from '../core/token-rules.ts'
+import { type Actor, requireScope, requireUnexpired, type Scope } from '../core/token-rules.ts'
 import type { BlobStore, PartLog } from '../storage/blobs/blobs.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketId, Grant } from '../storage/catalog/records.ts'
@@ -69,11 +69,6 @@ export async function findUpload(
   if (!isOwn || upload.tokenId !== tokenId) requireUnexpired(caller)
   if (!isOwn || upload.expiresAt <= now) throw uploadUnknown()
   return upload
-}
-
-/** Throws Fault `token-expired` for a token that is accepted only for unfinished uploads (docs/interface.md R14). */
-export function requireUnexpired({ expiresAt, isExpired = false }: Omit<UploadCaller, keyof Creator>): void {
-  if (isExpired && expiresAt !== null) throw tokenExpired(expiresAt)
 }
 
 /** Throws Fault `token-expired` and `scope-missing` unless the caller may remove the item of a finished upload (docs/interface.md R9). */

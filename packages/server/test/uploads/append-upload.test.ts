@@ -61,7 +61,10 @@ describe('R6 offsets are durable', () => {
     }
     await expect(append(id, 0, slow(new Uint8Array(1)))).rejects.toMatchObject({ code: 'file-too-large' })
     expect(await data.catalog.findUpload(id)).toMatchObject({ finished: false })
-    expect((await append(id, 0, slow(new Uint8Array(0)))).upload).toMatchObject({ finished: true, offset: 200 })
+    expect((await append(id, 0, slow(new Uint8Array(0)))).upload).toMatchObject({
+      finished: true,
+      offset: 200,
+    })
   })
 
   test('a failed sync ends the upload', async () => {
