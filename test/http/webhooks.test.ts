@@ -284,6 +284,25 @@ test('WH6 Retry-After delays the next attempt, and 410 switches the webhook off 
   expect(line.msg).toMatch(/was switched off, because its receiver responded with 410/)
 })
 
+test('WH2, WH6 a late response of the former receiver says nothing about the new one', async () => {
+  const { receiver, create, upload, send, describe } = await bucketWithReceiver()
+  const { id, secret } = await create()
+  await using other = await startReceiver()
+  other.secrets.add(secret)
+  const { promise: isChanged, resolve: change } = Promise.withResolvers<void>()
+  receiver.respond = async (_received, response) => {
+    await isChanged
+    response.writeHead(410).end()
+  }
+  const item = await upload()
+  await arrived(receiver, 1)
+  expect((await send('PATCH', `/api/webhooks/${id}`, { url: other.url })).status).toBe(200)
+  change()
+  await arrived(other, 1)
+  expect(changesOf(other.received)).toEqual([['item.added', item.id]])
+  expect(await describe(id)).toMatchObject({ url: other.url, state: 'on', failures: 0 })
+})
+
 test('WH10 a delivery is repeated with its id when somebody asks for it, with the items as they are now', async () => {
   const { receiver, create, send, upload, deliveries } = await bucketWithReceiver()
   const { id } = await create()

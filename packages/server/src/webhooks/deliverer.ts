@@ -385,8 +385,11 @@ class WebhookTurn {
     const state = stateAfter(result.status, failingFor)
     const nextAttempt = failedAt + retryDelay(webhook.failures + 1, random(), result.retryAfter)
     const pending = message.range?.last ?? null
-    await this.#record(webhook, { outcome: { failedAt, failingFor, pending, nextAttempt, state }, delivery })
-    if (state !== 'on')
+    const { url, kinds, batch } = webhook
+    const settings = { url, kinds, batch }
+    const outcome = { failedAt, failingFor, pending, nextAttempt, state, settings }
+    const isRecorded = await this.#record(webhook, { outcome, delivery })
+    if (isRecorded && state !== 'on')
       log.error(
         { webhook: this.#id, state },
         state === 'gone'

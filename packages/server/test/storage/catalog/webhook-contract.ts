@@ -8,19 +8,23 @@ import {
   passInterval,
   type WebhookDelivery,
 } from '../../../src/storage/catalog/feed/webhook-deliveries.ts'
-import type { NewWebhook } from '../../../src/storage/catalog/feed/webhooks.ts'
+import type { NewWebhook, WebhookSettings } from '../../../src/storage/catalog/feed/webhooks.ts'
 import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { inBlobStore, newBucket, newItem, newItems } from './samples.ts'
 
 const now = Date.now()
 
-const newWebhook = (bucketId: BucketId): NewWebhook => ({
-  id: newWebhookId(),
-  bucketId,
+const settings: WebhookSettings = {
   url: 'https://example.org/hooks?key=1',
   kinds: ['added', 'removed'],
   batch: 10,
+}
+
+const newWebhook = (bucketId: BucketId): NewWebhook => ({
+  ...settings,
+  id: newWebhookId(),
+  bucketId,
   secret: newWebhookSecret(),
   createdAt: now,
 })
@@ -177,7 +181,10 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
           id,
           owner: 'one',
           from,
-          outcome: { failedAt, failingFor: 5, pending: 7, nextAttempt: failedAt + 5_000, state },
+          outcome: {
+            ...{ failedAt, failingFor: 5, pending: 7, nextAttempt: failedAt + 5_000 },
+            ...{ state, settings },
+          },
           delivery: { ...delivery, status: 500, reason: 'no' },
         })
       expect([await fail(now), await fail(now + 1)]).toEqual([true, true])
@@ -203,6 +210,24 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       expect([numbers.length, numbers[0], numbers.at(-1)]).toEqual([100, 104, 5])
     })
 
+    test.each([{ url: 'https://example.org/other' }, { kinds: [] }, { batch: 1 }])(
+      'WH2, WH6 a failure of an attempt before the change %j does not count',
+      async (change) => {
+        const catalog = await openOne(fresh)
+        const { bucketId, id } = await withWebhook(catalog)
+        await catalog.addItems(bucketId, inBlobStore(newItems(1)))
+        const from = (await claim(catalog, id, 'one'))?.position ?? null
+        await catalog.setWebhook(bucketId, id, change)
+        const outcome = {
+          ...{ failedAt: now, failingFor: 0, pending: 7, nextAttempt: now + 5_000 },
+          ...{ state: 'gone' as const, settings },
+        }
+        expect(await catalog.recordAttempt({ id, owner: 'one', from, outcome, delivery })).toBe(false)
+        expect(await catalog.findWebhook(id)).toMatchObject({ state: 'on', failures: 0, pending: null })
+        expect(await dueIds(catalog, 'one', now, 9)).toEqual([id])
+      },
+    )
+
     test('WH6 a wait ends early if the clock was set back behind the attempt, and not for clocks that differ a little', async () => {
       const catalog = await openOne(fresh)
       const { bucketId, id } = await withWebhook(catalog)
@@ -211,7 +236,7 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       const minute = 60_000
       const outcome = {
         ...{ failedAt: now, failingFor: 0, pending: null },
-        ...{ nextAttempt: now + 5 * minute, state: 'on' as const },
+        ...{ nextAttempt: now + 5 * minute, state: 'on' as const, settings },
       }
       await catalog.recordAttempt({ id, owner: 'one', from, outcome, delivery })
       const webhook = await catalog.findWebhook(id)
@@ -248,7 +273,10 @@ export function describeWebhooks(engine: string, fresh: Fresh): void {
       if (first === undefined || second === undefined) throw new Error('there is no webhook')
       for (const id of [...one, ...other]) await claim(catalog, id, 'one')
       const from = (await catalog.findWebhook(first))?.position ?? null
-      const outcome = { failedAt: 1, failingFor: 0, pending: null, nextAttempt: 2, state: 'on' as const }
+      const outcome = {
+        ...{ failedAt: 1, failingFor: 0, pending: null, nextAttempt: 2, state: 'on' as const },
+        settings,
+      }
       await catalog.recordAttempt({ id: second, owner: 'one', from, outcome, delivery })
       const time = Date.now()
       const all = await dueIds(catalog, 'one', time, 99)

@@ -27,6 +27,7 @@ import {
   stateNumber,
   stateOn,
   type WebhookReader,
+  type WebhookSettings,
   webhookEvent,
 } from './webhooks.ts'
 
@@ -68,6 +69,8 @@ type AttemptOutcome =
       readonly nextAttempt: number
       /** Switches the webhook off. */
       readonly state: WebhookState
+      /** Those of the attempt: its failure says nothing about others that were set in the meantime. */
+      readonly settings: WebhookSettings
     }
 
 interface DueWebhook {
@@ -226,11 +229,14 @@ export function* recordAttempt(
     )
     if (moved !== 1) return false
   } else {
-    const { failedAt, failingFor, pending, nextAttempt, state } = outcome
+    const { failedAt, failingFor, pending, nextAttempt, state, settings } = outcome
+    const { url, kinds, batch } = settings
     const failed = yield* write(
       `UPDATE webhooks SET pending = $4, failing_since = coalesce(failing_since, $5), failures = failures + 1,
-        attempted_at = $5, next_attempt = $6, state = $7, failing_for = $8 WHERE ${isOwned}`,
+        attempted_at = $5, next_attempt = $6, state = $7, failing_for = $8
+      WHERE ${isOwned} AND url = $9 AND kinds = $10 AND batch = $11`,
       ...[id, owner, from, pending, failedAt, nextAttempt, stateNumber(state), failingFor],
+      ...[url, kinds.join(' '), batch],
     )
     if (failed !== 1) return false
     if (state !== 'on') {
