@@ -351,7 +351,8 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       }
       expect(seen.toSorted()).toEqual(items.map(({ id }) => id).toSorted())
       expect(await log.read(filter, after, 3)).toMatchObject({ events: [], hasMore: false })
-      for (const cursor of ['', 'x', '1.5', `${after}x`, "0:0:'/1///"])
+      const changed = ['9:1:/1////', '1:2:9/1////', `//9:${'9'.repeat(20)}:/1//`]
+      for (const cursor of ['', 'x', '1.5', `${after}x`, "0:0:'/1///", ...changed])
         await expect(log.read(filter, cursor, 3), cursor).rejects.toMatchObject({ code: 'cursor-malformed' })
     })
 

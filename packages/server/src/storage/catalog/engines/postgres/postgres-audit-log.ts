@@ -12,7 +12,7 @@ import {
 } from '../../audit/audit-log.ts'
 import { integer, type Row, text } from '../../statements.ts'
 import { openDatabase } from './postgres-database.ts'
-import { asFault, type Run, type Session } from './session.ts'
+import { asFault, type Run, type Session, sqlState } from './session.ts'
 
 const types = 'int8 int4 int8 text text int8 text int4 text text text text'.split(' ')
 
@@ -53,7 +53,8 @@ export async function openPostgresAuditLog(url: string): Promise<AuditLog> {
     try {
       return await connections.read((session) => session.run(statement, ...values))
     } catch (error) {
-      throw asFault(error)
+      // A data exception (class 22): only the snapshots of a changed cursor can be such values.
+      throw sqlState(error)?.startsWith('22') ? eventCursorMalformed() : asFault(error)
     }
   }
   return {
