@@ -336,17 +336,30 @@ const later = (what: 'items' | 'bytes') =>
   `(SELECT coalesce(sum(added_${what} - removed_${what}), 0)::int8 FROM bucket_usage AS later
     WHERE later.bucket_id = listed.id AND later.day > $4)`
 
-/** A page of a table with names of buckets. */
-const page = (source: string, condition: string) =>
-  `SELECT * FROM (SELECT ${source} WHERE ${condition} AND created_at <= $6 AND (name, id) > ($1, $2) ORDER BY name, id LIMIT $7) AS page`
+/** Whether a bucket has a stored usage of a day up to `$4`. */
+const hasUsage = (table: string) =>
+  `EXISTS (SELECT 1 FROM bucket_usage AS earlier WHERE earlier.bucket_id = ${table}.id AND earlier.day <= $4)`
 
-/** Of buckets after a place that existed on the day `$3`, up to `$4`; `$5` and `$6` are the first and the last milliseconds of it. */
+/** A page of a table with names of buckets. The clock may have been ahead when a bucket was created: then its usage shows that it existed. */
+const page = (source: string, condition: string, hasUsage: string) =>
+  `SELECT * FROM (SELECT ${source} WHERE ${condition} AND (created_at <= $6 OR ${hasUsage}) AND (name, id) > ($1, $2)
+    ORDER BY name, id LIMIT $7) AS page`
+
+/** Of buckets after a place that existed on the day `$3`, up to `$4`; `$5` and `$6` are the first milliseconds of `$3` and the last ones of `$4`. */
 const listRows = `SELECT ${listed.text}, ${changeCounters.map((column) => `listed.${column}`).join(', ')},
     ${allCounters.map(sum).join(', ')}, ${later('items')}, ${later('bytes')}
   FROM (
-    ${page(`id, name, NULL::int8 AS deleted_at, usage_day, total, bytes, ${changeCounters.join(', ')} FROM buckets`, `id > 0 AND ${isNotDeleted}`)}
+    ${page(
+      `id, name, NULL::int8 AS deleted_at, usage_day, total, bytes, ${changeCounters.join(', ')} FROM buckets`,
+      `id > 0 AND ${isNotDeleted}`,
+      `usage_day <= $4 AND ${isAny} OR ${hasUsage('buckets')}`,
+    )}
     UNION ALL
-    ${page(`id, name, deleted_at, 0, 0, 0, 0, 0, 0, 0 FROM deleted_buckets`, 'deleted_at >= $5')}
+    ${page(
+      'id, name, deleted_at, 0, 0, 0, 0, 0, 0, 0 FROM deleted_buckets',
+      'deleted_at >= $5',
+      hasUsage('deleted_buckets'),
+    )}
     ORDER BY name, id LIMIT $7
   ) AS listed LEFT JOIN bucket_usage ON bucket_usage.bucket_id = listed.id AND day BETWEEN $3 AND $4
   GROUP BY listed.id, listed.name, listed.deleted_at, listed.usage_day, listed.total, listed.bytes,
@@ -364,12 +377,13 @@ export const listUsage = (
   now = Date.now(),
 ): Query<BucketUsage[]> => {
   // Days after today count as today.
-  const last = day >= dayOf(now) ? Number.MAX_SAFE_INTEGER : day
+  const [last, end] =
+    day >= dayOf(now) ? [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] : [day, startOfDay(day + 1) - 1]
   return all(
     (row) => readListed(row, day, last),
     listRows,
     ...[after?.name ?? '', after?.id ?? 0, day, last],
-    ...[startOfDay(day), startOfDay(day + 1) - 1, limit],
+    ...[startOfDay(day), end, limit],
   )
 }
 

@@ -314,6 +314,30 @@ export function describeUsage(engine: string, fresh: Fresh): void {
       expect(removed).toEqual({ ...noUsage, ...pick(model.usage(20_703, 20_703)), day: 20_703 })
     })
 
+    test('US3, US11 a bucket that was created while the clock was ahead is listed on the days that have its usage', async () => {
+      fakeClock(start + 2 * day)
+      const catalog = await openOne(fresh)
+      const [kept, deleted] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      await newBucket(catalog, 'c')
+      vi.setSystemTime(start)
+      for (const id of [kept, deleted]) await catalog.addItems(id, inBlobStore([newItem({ size: 10 })]))
+      while (!(await catalog.deleteBucketChunk(deleted, 9, start + 1)).isDeleted);
+      const added = { ...noUsage, day: 20_700, addedItems: 1, addedBytes: 10 }
+      const expected = [
+        { id: kept, name: 'a', deletedAt: null, usage: { ...added, items: 1, bytes: 10 } },
+        {
+          ...{ id: deleted, name: 'b', deletedAt: start + 1 },
+          usage: { ...added, items: 0, bytes: 0, removedItems: 1, removedBytes: 10 },
+        },
+      ]
+      const today = await listAll(catalog, 20_700, 2)
+      expect(today.slice(0, 2)).toEqual(expected)
+      expect(today.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+      vi.setSystemTime(start + day)
+      expect(await listAll(catalog, 20_700, 2)).toEqual(expected)
+      expect(await listAll(catalog, 20_699, 2)).toEqual([])
+    })
+
     test('US6 the usage of a deleted bucket is kept with its name, apart from that of a later one', async () => {
       fakeClock()
       const catalog = await openOne(fresh)
