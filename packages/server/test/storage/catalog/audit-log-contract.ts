@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Actor, operator } from '../../../src/core/token-rules.ts'
+import type { AuditEvent } from '../../../src/storage/catalog/audit/audit-events.ts'
 import {
   type AuditLog,
   type EventBatch,
@@ -330,6 +331,43 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
         vi.setSystemTime(Date.now() + 60_000)
       }
       expect(seen).toHaveLength(2)
+    })
+
+    test('Y5, Y9 of thousands of events, each selection has its few', async () => {
+      const { catalog, events, bucketId } = await opened()
+      const other = await newBucket(catalog, 'c')
+      const recorded = Array.from({ length: 2_600 }, (_, at): AuditEvent => {
+        const isLink = at % 500 === 9
+        return {
+          action: isLink ? 'link' : at % 1_000 === 7 ? 'upload' : 'download',
+          by: { ...client, tokenId: at % 900 === 3 ? 'tok_2' : 'tok_1' },
+          bucketId: at % 800 === 5 ? other : bucketId,
+          target: isLink ? null : at % 700 === 1 ? 'rare' : 'frequent',
+          ...(isLink && { detail: { items: ['rare', `${at}`] } }),
+        }
+      })
+      for (let done = 0; done < recorded.length; done += 200)
+        await catalog.recordEvents(recorded.slice(done, done + 200))
+      const whole = await events()
+      const hasTarget = ({ target, detail }: RecordedEvent) =>
+        target === 'rare' || (Array.isArray(detail['items']) && detail['items'].includes('rare'))
+      for (const [filter, selects] of [
+        [{ action: 'upload' }, ({ action }) => action === 'upload'],
+        [{ action: 'upload', buckets: [bucketId] }, ({ action }) => action === 'upload'],
+        [
+          { action: 'download', buckets: [other] },
+          (one) => one.action === 'download' && one.bucketId === other,
+        ],
+        [{ buckets: [other] }, (one) => one.bucketId === other],
+        [{ buckets: [bucketId, other] }, (one) => one.bucketId !== null],
+        [{ buckets: [] }, () => false],
+        [{ tokenId: 'tok_2' }, ({ by }) => by.tokenId === 'tok_2'],
+        [{ target: 'rare' }, hasTarget],
+        [{ target: 'rare', action: 'link' }, (one) => one.action === 'link'],
+        [{ target: 'frequent', action: 'upload' }, ({ action }) => action === 'upload'],
+        [{ since: 0, until: 1 }, () => false],
+      ] as const satisfies readonly (readonly [Partial<EventFilter>, (event: RecordedEvent) => boolean])[])
+        expect(await events(filter), JSON.stringify(filter)).toEqual(whole.filter(selects))
     })
 
     test('Y9 a reader that continues with cursors receives each event once, whatever is recorded in between', async () => {

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { seededRandom } from '../../../../../test/harness/random.ts'
@@ -61,6 +62,42 @@ test('Y5 the events of a range of times are found, however far the clock was ahe
     const expected = recorded.filter(({ time }) => time >= (since ?? 0) && time < (until ?? Number.MAX_VALUE))
     expect(found, `from ${since} to ${until}`).toEqual(expected.map(({ target }) => target))
   }
+})
+
+test('Y9 a search in thousands of events leaves other work its turns, and goes on after what it has looked at', async () => {
+  const directory = join(tempDirectory(), 'data')
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct', actor: service })
+  const log = await openSqliteAuditLog(directory)
+  onTestFinished(async () => {
+    await log.close()
+    await catalog.close()
+  })
+  const bucketId = await newBucket(catalog, 'b')
+  const downloads = Array.from({ length: 5_000 }, () => ({
+    ...({ action: 'download', by: service, bucketId, target: 'one' } as const),
+  }))
+  await catalog.recordEvents(downloads)
+  const filter = {
+    since: null,
+    until: null,
+    buckets: null,
+    target: null,
+    tokenId: null,
+    action: 'upload',
+  } as const
+  async function turnsOf(after: string | null) {
+    let turns = 0
+    let next: string | null = null
+    const reading = log.read(filter, after, 10).then((batch) => {
+      next = batch.next
+    })
+    for (; next === null; turns += 1) await setImmediate()
+    await reading
+    return { turns, next }
+  }
+  const first = await turnsOf(null)
+  expect(first.turns).toBeGreaterThanOrEqual(5)
+  expect((await turnsOf(first.next)).turns).toBeLessThan(3)
 })
 
 test('O8 a missing index is named, with what to do, and what was opened is closed', async () => {

@@ -1,4 +1,5 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { type AuditEvent, auditActions, eventColumns, eventValues } from '../../audit/audit-events.ts'
 import {
   type AuditLog,
@@ -43,14 +44,19 @@ export async function openSqliteAuditLog(directory: string): Promise<AuditLog> {
 
   return {
     async read(filter, after, limit) {
-      const last = after === null ? firstNumberOf(filter.since ?? 0) - 1 : parseNumber(after)
-      const { statement, values } = prepareSelection(db, filter, limit)
-      const rows = all(statement, last, ...values)
-      const numberOf = (row: Row) => integer(row, recordedColumnCount)
-      const end = rows.at(-1)
+      const select = prepareSelection(db, filter)
+      const rows: Row[] = []
+      let next = after === null ? firstNumberOf(filter.since ?? 0) - 1 : parseNumber(after)
+      for (let isEnd = false; !isEnd && rows.length < limit; ) {
+        const step = select(next, limit - rows.length)
+        rows.push(...step.rows)
+        next = step.next
+        isEnd = step.isEnd
+        await nextTick()
+      }
       return {
         events: rows.flatMap((row) => readEvent(row, String(numberOf(row))) ?? []),
-        next: String(end === undefined ? last : numberOf(end)),
+        next: String(next),
         hasMore: rows.length === limit,
       }
     },
@@ -68,45 +74,96 @@ function parseNumber(text: string): number {
   throw eventCursorMalformed()
 }
 
-/** A statement whose first parameter is the number after which it continues. */
-function prepareSelection(
-  db: DatabaseSync,
-  { since, until, buckets, target, tokenId, action }: EventFilter,
-  limit: number,
-): { readonly statement: StatementSync; readonly values: SQLInputValue[] } {
-  const conditions: [string, ...SQLInputValue[]][] = []
+const numberOf = (row: Row): number => integer(row, recordedColumnCount)
+
+/** The events that one step looks at: some milliseconds, in which a service handles no other request. */
+const eventsPerStep = 1_000
+
+/** Some events of a selection. */
+interface Step {
+  readonly rows: readonly Row[]
+  /** The number after which the selection continues. */
+  readonly next: number
+  /** Whether all events were looked at. */
+  readonly isEnd: boolean
+}
+
+type Condition = readonly [string, ...SQLInputValue[]]
+
+/** Where a selection looks for events, in the order of their numbers. */
+interface Source {
+  readonly index: string
+  /** What the index finds. */
+  readonly range: Condition
+  /** What events of the range must fulfil; null for nothing. */
+  readonly more: Condition | null
+}
+
+/** Buckets of one name that are searched by the index: SQLite joins up to 500 searches. Of more, all events are looked at. */
+const maxSearches = 100
+
+/** A statement has one index for a table, and finds events of several buckets in the order of their numbers only by a sort of all. */
+function sourcesOf({ buckets, target, tokenId, action }: EventFilter): readonly Source[] {
+  const byAction = (number: number, more: Condition | null): Source => ({
+    index: 'INDEXED BY audit_by_action',
+    // The index has only these actions, and is used only if this is evident.
+    range: [`action = ${number} AND action > 1`],
+    more,
+  })
+  if (target !== null)
+    return [
+      { index: 'INDEXED BY audit_by_target', range: ['target = ?', target], more: null },
+      byAction(auditActions.link, [linksOfItem, target]),
+    ]
+  if (tokenId !== null)
+    return [{ index: 'INDEXED BY audit_by_token', range: ['token_id = ?', tokenId], more: null }]
+  if (action !== null && action !== 'upload') return [byAction(auditActions[action], null)]
+  if (buckets !== null && buckets.length <= maxSearches)
+    return buckets.map((id) => ({
+      index: 'INDEXED BY audit_by_bucket',
+      range: ['bucket_id = ?', id],
+      more: null,
+    }))
+  return [{ index: 'NOT INDEXED', range: ['true'], more: null }]
+}
+
+/** Returns a function that reads the selected events after a number, up to `limit` of those that one step looks at. */
+function prepareSelection(db: DatabaseSync, filter: EventFilter): (after: number, limit: number) => Step {
+  const { since, until, buckets, tokenId, action } = filter
+  const sources = sourcesOf(filter)
+  if (buckets?.length === 0) return (after) => ({ rows: [], next: after, isEnd: true })
+  const lastNumber = until === null ? Number.MAX_SAFE_INTEGER : numberBefore(db, until) - 1
+  const conditions: Condition[] = []
   if (tokenId !== null) conditions.push(['event.token_id = ?', tokenId])
-  // The index has only these actions, and is used only if this is evident.
-  if (action !== null)
-    conditions.push([`action = ?${action === 'upload' ? '' : ' AND action > 1'}`, auditActions[action]])
-  if (buckets?.length === 0) conditions.push(['false'])
-  else if (buckets !== null)
-    conditions.push([`bucket_id IN (${buckets.map(() => '?').join(', ')})`, ...buckets])
+  if (action !== null) conditions.push(['action = ?', auditActions[action]])
+  if (buckets !== null) conditions.push([`bucket_id IN (${buckets.map(() => '?').join(', ')})`, ...buckets])
   if (since !== null) conditions.push(['time >= ?', since])
-  if (until !== null) conditions.push(['time < ? AND event.id < ?', until, numberBefore(db, until)])
-  const index =
-    tokenId !== null
-      ? 'INDEXED BY audit_by_token'
-      : action !== null && action !== 'upload'
-        ? 'INDEXED BY audit_by_action'
-        : buckets?.length
-          ? 'INDEXED BY audit_by_bucket'
-          : 'NOT INDEXED'
-  // ?1 is the number after which the selection continues, ?2 the target if there is one. Both searches use the same values.
-  let count = target === null ? 1 : 2
-  const numbered = conditions.map(([condition]) => condition.replaceAll('?', () => `?${++count}`))
-  const where = ['event.id > ?1', ...numbered].join(' AND ')
-  const select = (from: string, more = '') =>
-    `SELECT ${recordedColumns}, event.id FROM audit_events AS event ${from} WHERE ${more}${where}`
-  // Two searches, because a statement uses one index for a table.
-  const selection =
-    target === null
-      ? select(index)
-      : `${select('INDEXED BY audit_by_target', 'target = ?2 AND ')}
-        UNION ALL ${select('INDEXED BY audit_by_action', `${linksOfItem.replace('?', '?2')} AND `)}`
-  return {
-    statement: db.prepare(`${selection} ORDER BY ${recordedColumnCount + 1} LIMIT ${limit}`),
-    values: [...(target === null ? [] : [target]), ...conditions.flatMap(([, ...values]) => values)],
+  if (until !== null) conditions.push(['time < ?', until])
+
+  const numbers = sources.map(
+    ({ index, range: [range] }) => `SELECT id FROM (SELECT id FROM audit_events ${index}
+      WHERE ${range} AND id > ? AND id <= ? ORDER BY id LIMIT ${eventsPerStep})`,
+  )
+  const endOfStep = db.prepare(
+    `${numbers.join(' UNION ALL ')} ORDER BY id LIMIT 1 OFFSET ${eventsPerStep - 1}`,
+  )
+  const wheres = sources.map(({ range, more }) => [range, ...(more === null ? [] : [more]), ...conditions])
+  const selections = sources.map(
+    ({ index }, at) => `SELECT ${recordedColumns}, event.id FROM audit_events AS event ${index}
+      WHERE event.id > ? AND event.id <= ? AND ${wheres[at]?.map(([condition]) => condition).join(' AND ')}`,
+  )
+  const events = db.prepare(`${selections.join(' UNION ALL ')} ORDER BY ${recordedColumnCount + 1} LIMIT ?`)
+
+  return (after, limit) => {
+    const ranges = sources.flatMap(({ range: [, ...values] }) => [...values, after, lastNumber])
+    const end = one(endOfStep, ...ranges)
+    const to = end === null ? lastNumber : integer(end, 0)
+    const values = wheres.flatMap((all) => [after, to, ...all.flatMap(([, ...some]) => some)])
+    const rows = all(events, ...values, limit)
+    const last = rows.at(-1)
+    if (last !== undefined && (rows.length === limit || end === null))
+      return { rows, next: numberOf(last), isEnd: end === null }
+    return { rows, next: end === null ? after : to, isEnd: end === null }
   }
 }
 
