@@ -109,6 +109,34 @@ test('--delete leaves alone what no run knew and files that have changed, and sa
 })
 
 test.each(['--delete', '--delete=all'])(
+  '%s leaves items alone whose files are those of the operating system, which sync does not upload',
+  async (deletes) => {
+    await using at = await syncScene(server)
+    const names = ['a', 'desktop.ini', 'below/.DS_Store', '@eaDir/thumb']
+    for (const name of names) await at.client.upload(Buffer.from(name), { filename: `./${name}` })
+    await at.sync('--down', at.at('copy'))
+    const up = await at.sync(at.at('copy'), deletes)
+    expect([up.code, up.stdout]).toEqual([0, ''])
+    expect(Object.keys(await at.paths()).toSorted()).toEqual(names.toSorted())
+    await rm(at.at('copy/desktop.ini'))
+    expect(lines((await at.sync(at.at('copy'), deletes)).stdout)).toEqual(['delete\tdesktop.ini'])
+  },
+)
+
+test('if --delete refuses to delete paths, it deletes no other items of a path either', async () => {
+  await using at = await syncScene(server)
+  await at.write({ a: 'one', b: 'two' })
+  await at.sync(at.at('files'))
+  await at.client.upload(Buffer.from('one'), { filename: './a' })
+  await rm(at.at('files/b'))
+  const refused = await at.sync(at.at('files'), '--delete', '--max-delete', '0')
+  expect([refused.code, refused.stderr]).toEqual([25, expect.stringContaining('Deleted: 0.')])
+  expect(await itemsOf(at.client)).toHaveLength(3)
+  expect((await at.sync(at.at('files'), '--delete')).code).toBe(0)
+  expect((await itemsOf(at.client)).map(({ path }) => path)).toEqual(['a'])
+})
+
+test.each(['--delete', '--delete=all'])(
   '%s leaves a file alone that changes during the run',
   async (deletes) => {
     await using at = await syncScene(server)

@@ -30,8 +30,8 @@ export interface TreeOptions {
   /** Of a path below the directory, with slashes. */
   readonly isExcluded: (path: string) => boolean
   readonly onFault: (fault: TreeFault) => void
-  /** Called with the path in the bucket of a link to a directory, which is left out. */
-  readonly onLink?: ((path: string) => void) | undefined
+  /** Called with the path in the bucket of what exists and is left out: a link to a directory, and a file or directory of the operating system. */
+  readonly onLeftOut?: ((path: string) => void) | undefined
   /** Called before a directory is read. */
   readonly onDirectory?: ((path: string) => Promise<void>) | undefined
 }
@@ -95,7 +95,7 @@ async function readEntries(
   entries: Entry[],
   options: TreeOptions,
 ): Promise<void> {
-  const { nameOf, isExcluded, onFault, onDirectory } = options
+  const { nameOf, isExcluded, onFault, onLeftOut, onDirectory } = options
   let found: Dirent[]
   try {
     await onDirectory?.(directory)
@@ -107,8 +107,12 @@ async function readEntries(
   for (const entry of found) {
     const path = join(directory, entry.name)
     const below = relative(options.directory, path).split(sep).join('/')
-    if (isExcluded(below) || isOfSystem(entry)) continue
+    if (isExcluded(below)) continue
     const name = nameOf(entry.name)
+    if (isOfSystem(entry)) {
+      if (name !== null) onLeftOut?.(`${prefix}${name}`)
+      continue
+    }
     const isDirectory = entry.isDirectory()
     const key = `${prefix}${name}${isDirectory ? '/' : ''}`
     if (name === null && isDirectory) await readEntries(path, prefix, entries, options)
@@ -133,7 +137,7 @@ async function readEntries(
 async function* files(
   entries: readonly Entry[],
   before: string | undefined,
-  { onFault, onLink }: TreeOptions,
+  { onFault, onLeftOut }: TreeOptions,
 ): AsyncGenerator<TreeFile, void, void> {
   const inspected = await Promise.all(
     entries.map(async (entry) => ({ ...entry, found: await inspect(entry.path, entry.isLink) })),
@@ -141,7 +145,7 @@ async function* files(
   let last = before
   for (const { path, key, found } of inspected) {
     const fault = (reason: string) => onFault({ path, reason, key, isUnread: false })
-    if (found.kind === 'link to a directory') onLink?.(key)
+    if (found.kind === 'link to a directory') onLeftOut?.(key)
     else if (found.kind === 'fault') fault(found.reason)
     else if (found.kind === 'directory') fault('changed while it was read')
     else if (key === last) fault('has the same path in the bucket as another file')

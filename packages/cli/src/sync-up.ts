@@ -83,8 +83,8 @@ class UpwardSync {
   readonly #failed: SyncFault[] = []
   /** Paths that were not found or read. */
   readonly #faults: TreeFault[] = []
-  /** Paths of links to directories, each with a slash at its end: items below them are left out too. */
-  readonly #links: string[] = []
+  /** Paths of what exists and is not uploaded, each with a slash at its end: items at them and below are left out too. */
+  readonly #leftOut: string[] = []
   /** Items of paths that have a file, beside those that count. */
   readonly #outdated: string[] = []
   /** Items of paths without a file. */
@@ -118,7 +118,7 @@ class UpwardSync {
       if (end !== null) return end
     }
     // The files and the items, in the order of their paths.
-    const found = { faults: this.#faults, links: this.#links }
+    const found = { faults: this.#faults, leftOut: this.#leftOut }
     const local = findLocal(this.#args, this.#state, found)
     for await (const part of inParts(pairByPath(local, findRemote(this.#args, this.#context)), partSize)) {
       const changes = await this.#compare(part)
@@ -285,14 +285,15 @@ class UpwardSync {
   /** Faults are known at the end only, and an item must not be deleted because its file was not found. */
   async #deleteOthers(): Promise<void> {
     const { isDryRun } = this.#args
-    const held = [...this.#links, ...this.#faults.map(({ key }) => `${key}/`)]
+    const held = [...this.#leftOut, ...this.#faults.map(({ key }) => `${key}/`)]
     const others = this.#leftovers.filter(({ path }) => !held.some((start) => `${path}/`.startsWith(start)))
     this.#refusal =
       others.length > 0 && this.#faults.some(({ isUnread }) => isUnread)
         ? 'Nothing is deleted, because not all directories could be read.'
         : refuseDeletes(this.#args, others.length, this.#seen.known)
     const deleted = this.#refusal === null ? others : []
-    const ids = [...this.#outdated, ...deleted.flatMap(({ ids }) => ids)]
+    const outdated = this.#refusal === null ? this.#outdated : []
+    const ids = [...outdated, ...deleted.flatMap(({ ids }) => ids)]
     this.#counts.deleted = isDryRun || ids.length === 0 ? ids.length : await this.#deleteItems(ids)
     for (const { path } of deleted) {
       if (!isDryRun) this.#state.records.forget(path)
@@ -371,7 +372,7 @@ function readPlan(fingerprint: string, directory: string): Omit<PlannedFile, 'in
 async function* findLocal(
   { directory, folder, isExcluded }: SyncArguments,
   { requireSame, onDirectory }: UploadState,
-  { faults, links }: { readonly faults: TreeFault[]; readonly links: string[] },
+  { faults, leftOut }: { readonly faults: TreeFault[]; readonly leftOut: string[] },
 ): AsyncGenerator<TreeFile, void, void> {
   await requireSame()
   yield* walkTree({
@@ -379,7 +380,7 @@ async function* findLocal(
     nameOf: (name) => cleanPath(`./${name}`),
     isExcluded: (path) => isPart(path) || isExcluded(folder + path),
     onFault: (fault) => faults.push(fault),
-    onLink: (path) => links.push(`${path}/`),
+    onLeftOut: (path) => leftOut.push(`${path}/`),
   })
 }
 
