@@ -1,11 +1,11 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { seed } from '../harness/seed.ts'
 import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
-import { onTerminal } from '../harness/terminal.ts'
+import { interruptedAt, onTerminal } from '../harness/terminal.ts'
 import { makeToken } from '../harness/token.ts'
 import { itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
@@ -181,6 +181,17 @@ describe('on a terminal', () => {
     const refused = await terminal('n\n', 'bucket', 'delete', 'asked')
     expect(refused.shown).toContain('Delete the bucket "asked" with 1 item (1 B) and its tokens?')
     expect([refused.code, (await bucketNames()).includes('asked')]).toEqual([1, true])
+    await using directory = await temporaryDirectory()
+    const tokenFile = join(directory.path, 'token')
+    const service = await run('token', 'create', '--service', '--scope', 'buckets:manage,media:delete')
+    await writeFile(tokenFile, service.stdout)
+    const overHttp = ['--url', server.url, '--token-file', tokenFile]
+    for (const connection of [[], overHttp]) {
+      const command = [process.execPath, bin, 'bucket', 'delete', 'asked', ...connection]
+      const env = { ...basics, MEDIABUCKET_DATA: server.data }
+      const { code, shown } = await interruptedAt('[y/N]', command, env)
+      expect([code, shown]).toEqual([130, expect.not.stringContaining('Abort')])
+    }
     const agreed = await terminal('y\n', 'bucket', 'delete', 'asked')
     expect(agreed.shown).toContain('Deleted the bucket "asked" with 1 item.')
     expect([agreed.code, (await bucketNames()).includes('asked')]).toEqual([0, false])

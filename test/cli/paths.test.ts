@@ -6,7 +6,7 @@ import { newToken } from '../client/buckets.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { onTerminal } from '../harness/terminal.ts'
+import { interruptedAt, onTerminal } from '../harness/terminal.ts'
 import { uniqueName } from '../harness/unique-name.ts'
 import { type CommandResult, commandLine, lines, runClient } from './client-run.ts'
 
@@ -136,6 +136,8 @@ test('rm --recursive counts and asks on a terminal', async () => {
     1,
     expect.stringContaining('Delete 3 items (51 B) below album/? [y/N]'),
   ])
+  const interrupted = await interruptedAt('[y/N]', command, env)
+  expect([interrupted.code, interrupted.shown]).toEqual([130, expect.not.stringContaining('mediabucket:')])
   expect((await at.left()).length).toBe(5)
   const agreed = await onTerminal(command, env, 'y\r')
   expect([agreed.code, agreed.shown]).toEqual([0, expect.stringContaining('Deleted 3 items below album/')])

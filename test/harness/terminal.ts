@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { needTools } from './tools.ts'
 
 /** script(1) of util-linux creates a terminal. */
@@ -11,6 +12,19 @@ export function startOnTerminal(command: readonly string[], env: NodeJS.ProcessE
 }
 
 const quoted = (command: readonly string[]): string => command.map((word) => `'${word}'`).join(' ')
+
+/** The output of a command that is interrupted by Ctrl-C at its question, and its exit code. */
+export async function interruptedAt(question: string, command: readonly string[], env: NodeJS.ProcessEnv) {
+  const child = startOnTerminal(command, env)
+  let shown = ''
+  child.stdout.on('data', (chunk) => {
+    const isAsked = shown.includes(question)
+    shown += chunk
+    if (!isAsked && shown.includes(question)) child.stdin.write('\x03')
+  })
+  const [code] = await once(child, 'close')
+  return { code, shown }
+}
 
 /** The output of a command on a terminal of 80 columns, and its exit code; `input` is typed. */
 export function onTerminal(

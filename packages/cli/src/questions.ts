@@ -5,7 +5,11 @@ import { CommandError } from './command.ts'
 export async function ask(question: string, output: NodeJS.WritableStream): Promise<string> {
   const lines = createInterface({ input: process.stdin, output, terminal: true })
   // The terminal sends no signal while the line is edited.
-  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  lines.on('SIGINT', () => {
+    // Without a handler, the signal ends the process.
+    if (process.listenerCount('SIGINT') > 0) process.once('SIGINT', () => ended.abort())
+    process.kill(process.pid, 'SIGINT')
+  })
   const ended = new AbortController()
   lines.once('close', () => ended.abort())
   try {

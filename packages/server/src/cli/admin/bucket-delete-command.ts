@@ -1,5 +1,5 @@
-import { createInterface } from 'node:readline/promises'
 import { CommandError, parse, UsageError } from '@mediabucket/cli/command'
+import { confirm } from '@mediabucket/cli/questions'
 import { createItemProgress, formatCount, formatSize } from '@mediabucket/cli/terminal'
 import { BucketRemoval, deleteBucket, newDeletionOwner } from '../../buckets/bucket-deletion.ts'
 import type { Catalog } from '../../storage/catalog/catalog.ts'
@@ -89,13 +89,6 @@ async function requireConfirmation({
 }: Pick<NamedBucket, 'name' | 'items' | 'bytes'>): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new UsageError('bucket delete asks for confirmation on a terminal; without one, pass --yes')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    const response = await terminal.question(
-      `Delete the bucket "${name}" with ${formatCount(items, 'item')} (${formatSize(bytes)}) and its tokens? This cannot be undone. [y/N] `,
-    )
-    if (!/^y(es)?$/i.test(response.trim())) throw new CommandError('not confirmed; nothing was deleted')
-  } finally {
-    terminal.close()
-  }
+  const question = `Delete the bucket "${name}" with ${formatCount(items, 'item')} (${formatSize(bytes)}) and its tokens? This cannot be undone.`
+  if (!(await confirm(question))) throw new CommandError('not confirmed; nothing was deleted')
 }
