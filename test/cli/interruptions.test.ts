@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -9,6 +10,7 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
+import { listAll } from '../harness/upkeep.ts'
 import { commandLine } from './client-run.ts'
 
 /** A running command. */
@@ -57,6 +59,34 @@ test('a reader that closes the output of upload and sync does not hide that a fi
     expect(await exited).toEqual({ code, stderr: expect.stringContaining('was not uploaded') })
   }
 })
+
+test.skipIf(!existsSync('/dev/full'))(
+  'A8 Y5 a command whose output cannot be written fails and says so, and uploads go on',
+  async () => {
+    await using server = await startServer({ MEDIABUCKET_AUDIT: 'changes' })
+    await using directory = await temporaryDirectory()
+    for (const name of ['a.txt', 'b.txt']) await writeFile(join(directory.path, name), name)
+    for (const args of [
+      ['upload', directory.path],
+      ['ls', '--all'],
+      ['audit'],
+      ['token', 'create', '--bucket', 'default'],
+      ['fsck', '--json'],
+      ['help'],
+    ]) {
+      const { command, env } = commandLine(server, ...args)
+      const child = spawn('sh', ['-c', 'exec "$@" >/dev/full', 'sh', ...command], {
+        env: { ...env, MEDIABUCKET_DATA: server.data },
+      })
+      const stderr = text(child.stderr)
+      const [code] = await once(child, 'close')
+      expect([args, code]).toEqual([args, 1])
+      expect((await stderr).match(/^.*standard output cannot be written \(ENOSPC\)$/gm)).toHaveLength(1)
+      expect(await stderr).not.toMatch(/^ +at /m)
+    }
+    expect(await listAll(server)).toHaveLength(2)
+  },
+)
 
 test('Ctrl-C ends get -o with 130, and leaves no partial file', async () => {
   await using directory = await temporaryDirectory()

@@ -108,13 +108,10 @@ export interface Output {
   readonly closed: AbortSignal
 }
 
-/** Standard output. EPIPE is not an error: `closed` is aborted, and the command can end. */
+/** Standard output. If nothing more can be written, `closed` is aborted, and the command can end; `reportLostOutput` reports errors. */
 export function standardOutput(stream: NodeJS.WriteStream = process.stdout): Output {
   const closed = new AbortController()
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    closed.abort(error)
-  })
+  stream.on('error', (error) => closed.abort(error))
   async function bytes(content: string | Uint8Array): Promise<void> {
     closed.signal.throwIfAborted()
     if (!stream.write(content)) await once(stream, 'drain', { signal: closed.signal })
@@ -126,6 +123,19 @@ export function standardOutput(stream: NodeJS.WriteStream = process.stdout): Out
     lines: (rows) => bytes(rows.map((row) => `${[row].flat().map(printableText).join('\t')}\n`).join('')),
     json: (values) => bytes(values.map((value) => `${jsonLine(value)}\n`).join('')),
   }
+}
+
+/** Makes a command fail whose results cannot be written, for example to a full disk. A reader that closes the stream early, as `head` does, has enough. */
+export function reportLostOutput(stream: NodeJS.WriteStream = process.stdout): void {
+  if (!stream.listeners('error').includes(failOnLostOutput)) stream.on('error', failOnLostOutput)
+}
+
+function failOnLostOutput({ code }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE') return
+  process.exitCode ||= 1
+  console.error(
+    `mediabucket: a part of the output is lost, because standard output cannot be written (${code})`,
+  )
 }
 
 /** How a command prints items: as lines, as lines that end with NUL, or as objects. */

@@ -1,12 +1,14 @@
 import { inspect } from 'node:util'
 import { type CommandDescription, UsageError } from '@mediabucket/cli/command'
 import { nearestName } from '@mediabucket/cli/nearest-name'
-import { printableLines, printableText } from '@mediabucket/cli/terminal'
+import { printableLines, printableText, reportLostOutput } from '@mediabucket/cli/terminal'
 import { version } from '../core/version.ts'
 import { commands, type ListedCommand } from './commands.ts'
 import { exitCodeOf, explainFailure, failureLine } from './explain-failure.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
+  // A service goes on.
+  if (!isServing(args)) reportLostOutput()
   try {
     const words = await withoutEnvFile(args)
     await dispatch(words, words.length < args.length)
