@@ -13,8 +13,13 @@ import { must } from './stage.ts'
 const preload = `--import ${new URL('kill-at-call.ts', import.meta.url).href}`
 
 /** Runs a command and kills it before its call number `call` that changes files. Throws if it fails in another way. */
-export const runAndKillAt = (args: readonly string[], data: string, call: number): Promise<unknown> =>
-  runCommand(args, { MEDIABUCKET_DATA: data, NODE_OPTIONS: preload, KILL_AT: `${call}` }).catch(
+export const runAndKillAt = (
+  args: readonly string[],
+  data: string,
+  call: number,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<unknown> =>
+  runCommand(args, { ...settings, MEDIABUCKET_DATA: data, NODE_OPTIONS: preload, KILL_AT: `${call}` }).catch(
     (failure: { signal?: string; stderr?: string }) =>
       must(`the command fails only by the kill: ${failure.stderr}`, failure.signal === 'SIGKILL'),
   )

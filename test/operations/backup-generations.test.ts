@@ -1,4 +1,4 @@
-import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runAndKillAt } from '../faults/kill-upkeep.ts'
@@ -155,6 +155,19 @@ test('F14 a backup that is killed at any step leaves all earlier generations who
   }
   await expectGenerations(complete, at, server, [['second', 'third'], ['second']])
 }, 900_000)
+
+test('F15 the rows that a killed --verify has copied are removed by the next one', async () => {
+  const { backups, at } = await places()
+  await using server = await startServer()
+  await server.command('backup', backups)
+  const settings = { TMPDIR: at('temporary') }
+  await mkdir(settings.TMPDIR)
+  const args = ['backup', '--verify', backups]
+  await runAndKillAt(args, '', 3, settings)
+  expect(await readdir(settings.TMPDIR)).toHaveLength(1)
+  expect(await outcome(args, '', settings)).toMatchObject({ code: 0 })
+  expect(await readdir(settings.TMPDIR)).toEqual([])
+})
 
 test('F15 --verify finds a flipped byte, a missing file, bytes that cannot be read and a damaged catalog, and changes nothing', async () => {
   const { backups } = await places()

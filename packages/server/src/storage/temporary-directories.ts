@@ -5,7 +5,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { errorCode } from '../core/faults.ts'
 
-// Directories for files that programs read. A killed process leaves its directories, so their names identify the process: by a hash of the
+// Directories for files that programs read, and for the rows of a backup that is verified. A killed process leaves its directories, so their names identify the process: by a hash of the
 // boot of the machine and the PID namespace (containers can share a directory for temporary files), its id and its start time.
 
 const prefix = 'mediabucket-picture-'

@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isItemId } from '../core/ids.ts'
 import { settleAll } from '../core/tasks.ts'
@@ -9,6 +8,7 @@ import {
   type InspectedItem,
   itemBatches,
 } from '../storage/catalog/checks/inspection.ts'
+import { createTemporaryDirectory, removeLeftDirectories } from '../storage/temporary-directories.ts'
 import { type FinishedBackup, readBackup } from './backup.ts'
 import { type CopyFault, createChunkReader, type FaultyItem, hashBlob, hashFile, openItem } from './copies.ts'
 import { hasSoundList } from './generations.ts'
@@ -51,7 +51,8 @@ export async function verifyBackup(parts: {
       `The list of the bytes in ${join(directory, backup.snapshot)} is damaged, so no backup removes bytes. Make backups in a new directory.`,
     )
   // An open catalog is written to or gets files beside it, and that of an earlier version is migrated.
-  const scratch = await mkdtemp(join(tmpdir(), 'mediabucket-verify-'))
+  await removeLeftDirectories(Date.now())
+  const scratch = await createTemporaryDirectory()
   try {
     await parts.copyRows(rows, scratch)
     const inspection = await parts.openInspection(scratch)
