@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { storedFocus } from '../../../src/core/focus.ts'
 import { newItemId, newMultipartId, newUploadId } from '../../../src/core/ids.ts'
 import type { NewServiceToken, NewToken } from '../../../src/storage/catalog/access/tokens.ts'
 import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
@@ -20,6 +21,26 @@ export const newItem = (fields: Partial<NewItem> = {}): NewItem => ({
   height: 480,
   createdAt: 1_790_000_000_000,
   ...fields,
+})
+
+/** With every member that an item can have. */
+export const completeItem = (sha256 = hashOf('harbour')): Required<NewItem> => ({
+  id: newItemId(),
+  filename: 'harbour.jpg',
+  contentType: 'image/jpeg',
+  extension: 'jpg',
+  size: 5,
+  sha256,
+  width: 640,
+  height: 480,
+  createdAt: 1_790_000_000_000,
+  expiresAt: 1_800_000_000_000,
+  labels: { album: '42' },
+  path: 'summer/harbour.jpg',
+  takenAt: 1_532_023_331_000,
+  takenOffset: 120,
+  takenRead: true,
+  focus: storedFocus({ x: 0.25, y: 0.5 }),
 })
 
 /** An item as it is stored, which nobody has seen or described. */

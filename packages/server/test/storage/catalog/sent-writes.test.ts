@@ -1,39 +1,12 @@
 import { expect, test } from 'vitest'
-import { storedFocus } from '../../../src/core/focus.ts'
-import { newItemId, newUploadId } from '../../../src/core/ids.ts'
+import { newUploadId } from '../../../src/core/ids.ts'
 import { service } from '../../../src/core/token-rules.ts'
 import { buffersOf } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
 import type { Write } from '../../../src/storage/catalog/nouns.ts'
-import type {
-  AddedItem,
-  BucketId,
-  IdempotentRequest,
-  NewItem,
-  TokenId,
-} from '../../../src/storage/catalog/records.ts'
-import { newItem, withBytes } from './samples.ts'
+import type { AddedItem, BucketId, IdempotentRequest, TokenId } from '../../../src/storage/catalog/records.ts'
+import { completeItem, newItem, withBytes } from './samples.ts'
 
 const bucketId = 1 as BucketId
-
-/** With every member that an item can have. */
-const completeItem = (sha256: Uint8Array): Required<NewItem> => ({
-  id: newItemId(),
-  filename: 'harbour.jpg',
-  contentType: 'image/jpeg',
-  extension: 'jpg',
-  size: 5,
-  sha256,
-  width: 640,
-  height: 480,
-  createdAt: 1_790_000_000_000,
-  expiresAt: 1_800_000_000_000,
-  labels: { album: '42' },
-  path: 'summer/harbour.jpg',
-  takenAt: 1_532_023_331_000,
-  takenOffset: 120,
-  takenRead: true,
-  focus: storedFocus({ x: 0.25, y: 0.5 }),
-})
 
 /** Items with and without everything that they can lack. Two buffers have bytes of the first three in turn, and one has all their hashes. */
 function newItemsOfEveryKind(): AddedItem[] {
