@@ -221,7 +221,7 @@ describe('SQLite: the writer thread', () => {
     const adds: Promise<void>[] = []
     for (const item of newItems(60)) {
       adds.push(catalog.addItems(bucketId, inBlobStore([item])))
-      await new Promise((resolve) => setImmediate(resolve))
+      await setImmediate()
     }
     db.exec('ROLLBACK')
     await Promise.all(adds)
