@@ -1,16 +1,15 @@
 import type { StoredPictures } from '../../core/bucket-pictures.ts'
 import type { BucketSettings, MetadataRemoval } from '../../core/bucket-settings.ts'
 import type { ItemId } from '../../core/ids.ts'
-import type { LabelChanges } from '../../core/item-labels.ts'
 import type { ItemFilter } from '../../core/queries.ts'
 import type { FileLimits, TokenLimits } from '../../core/quotas.ts'
 import type { TokenId } from '../../core/token-ids.ts'
 import type { Actor, Scope } from '../../core/token-rules.ts'
-import type { ItemDetails, ItemTexts, NewItem, Preview } from './items/item-columns.ts'
+import type { ItemDetails, NewItem, Preview } from './items/item-columns.ts'
 
 export type { BucketSettings } from '../../core/bucket-settings.ts'
 export type { TokenId } from '../../core/token-ids.ts'
-export type { ItemDetails, ItemTexts, NewItem, Preview } from './items/item-columns.ts'
+export type { ItemDetails, ItemEdit, ItemState, ItemTexts, NewItem, Preview } from './items/item-columns.ts'
 
 declare const brand: unique symbol
 export type BucketId = number & { readonly [brand]: 'BucketId' }
@@ -131,14 +130,6 @@ export interface NewPreview extends Preview {
   readonly width: number | null
   readonly height: number | null
 }
-
-/** Changes of an item: members that are left out stay as they are. */
-export interface ItemEdit extends Partial<ItemTexts>, Pick<NewItem, 'focus'> {
-  readonly labels?: LabelChanges
-}
-
-/** What an edit expects an item to have. */
-export interface ItemState extends ItemTexts, Pick<NewItem, 'labels' | 'focus'> {}
 
 /** The item after an edit; `changed` if it did not have the expected texts, `full` if it would have too many labels. */
 export type EditedItem = ItemDetails | 'missing' | 'changed' | 'full'

@@ -1,6 +1,6 @@
 import { maxStoredFocus } from '../../../core/focus.ts'
 import { type ItemId, isItemId } from '../../../core/ids.ts'
-import { type Labels, parseLabelText } from '../../../core/item-labels.ts'
+import { type LabelChanges, type Labels, parseLabelText } from '../../../core/item-labels.ts'
 import { isPath } from '../../../core/names.ts'
 import { lastTime } from '../../../core/times.ts'
 
@@ -106,7 +106,7 @@ type MemberColumn<Member extends keyof ItemDetails> = ItemColumn & {
   readonly type: TypeOf<NonNullable<ItemDetails[Member]>>
 } & (Member extends keyof NewItem ? { readonly of?: never } : { readonly of: 'later' }) &
   (undefined extends ItemDetails[Member] ? { readonly isOptional: true } : { readonly isOptional?: never }) &
-  (Member extends keyof ItemTexts | 'labels' | 'focus' ? { readonly isEdited: true } : unknown)
+  (Member extends keyof ItemTexts ? { readonly isEdited: true } : unknown)
 
 const constraint = 'NOT NULL'
 const orEmpty = "NOT NULL DEFAULT ''"
@@ -162,6 +162,18 @@ const table = {
 >
 
 export type ItemColumnName = keyof typeof table
+
+type EditedMember = keyof ItemDetails &
+  { [Name in ItemColumnName]: (typeof table)[Name] extends { isEdited: true } ? Name : never }[ItemColumnName]
+
+/** Changes of an item: members that are left out stay as they are. */
+export interface ItemEdit extends Partial<Pick<ItemDetails, Exclude<EditedMember, 'labels'>>> {
+  readonly labels?: LabelChanges
+}
+
+/** What an edit expects an item to have. */
+export interface ItemState extends Pick<ItemDetails, EditedMember> {}
+
 /** The columns of the table, by the names of their members. */
 export const itemTable: Readonly<Record<ItemColumnName, ItemColumn>> = table
 

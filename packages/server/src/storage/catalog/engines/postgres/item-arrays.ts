@@ -25,10 +25,10 @@ function arrayOf(rows: readonly Row[], place: number, type: string): unknown {
 }
 
 /**
- * The arrays of the function `append_items` for each member of a new item, its bytes and the key of its name, and what its statement calls their elements.
- * These names and their order stay: a database whose functions have another text is refused.
+ * The arrays of the function `append_items` for members of a new item, its bytes and the key of its name, and what its statement calls their elements.
+ * These names and their order stay: a database whose functions have another text is refused. Further members follow with the names of their columns.
  */
-const appended = {
+const named = {
   ...{ id: ['_ids', 'id'], extension: ['_extensions', 'extension'], filename: ['_filenames', 'filename'] },
   ...{ contentType: ['_types', 'type'], size: ['_sizes', 'size'], sha256: ['_hashes', 'hash'] },
   ...{ width: ['_widths', 'width'], height: ['_heights', 'height'], createdAt: ['_times', 'created_at'] },
@@ -43,10 +43,16 @@ const appended = {
     takenRead: ['_taken_read', 'taken_read'],
     focus: ['_focuses', 'focus'],
   },
-} satisfies Readonly<Record<keyof NewItem | 'contentId' | 'nameKey', readonly [string, string]>>
+} satisfies Partial<Readonly<Record<Appended, readonly [string, string]>>>
 
-type Appended = keyof typeof appended
-const names = Object.keys(appended).filter((name): name is Appended => Object.hasOwn(appended, name))
+type Appended = keyof NewItem | 'contentId' | 'nameKey'
+const isNamed = (name: string): name is keyof typeof named => Object.hasOwn(named, name)
+const names: readonly Appended[] = [
+  ...Object.keys(named).filter(isNamed),
+  ...newItemMembers.filter((member) => !isNamed(member)),
+]
+const arrayNameOf = (name: Appended): string => (isNamed(name) ? named[name][0] : `_${columnOf(name)}`)
+const elementOf = (name: Appended): string => (isNamed(name) ? named[name][1] : columnOf(name))
 const typeOf = (name: Appended): string => (name === 'contentId' ? 'bytea' : postgresTypeOf(name))
 
 /** Parts of the function: its parameters, its arrays, and the names, columns and values of their elements. */
@@ -54,20 +60,20 @@ export const appendParts = {
   parameters: [
     '_bucket int8',
     ...names.flatMap((name) => [
-      `${appended[name][0]} ${typeOf(name)}[]`,
+      `${arrayNameOf(name)} ${typeOf(name)}[]`,
       // Servers of an earlier version give the arguments in this order, without names.
       ...(name === 'expiresAt' ? ['_name_lines text[]', '_now int8'] : []),
     ]),
   ].join(', '),
-  arrays: names.map((name) => appended[name][0]).join(', '),
-  elements: names.map((name) => appended[name][1]).join(', '),
+  arrays: names.map(arrayNameOf).join(', '),
+  elements: names.map(elementOf).join(', '),
   columns: names.map(columnOf).join(', '),
-  values: names.map((name) => (name === 'contentId' ? 'content_id' : appended[name][1])).join(', '),
+  values: names.map((name) => (name === 'contentId' ? 'content_id' : elementOf(name))).join(', '),
 }
 
 /** Calls the function with `appendValues`. */
 export const appendStatement = `SELECT append_items(_bucket => $1, _now => $2, _name_lines => $3, ${names
-  .map((name, index) => `${appended[name][0]} => $${index + 4}`)
+  .map((name, index) => `${arrayNameOf(name)} => $${index + 4}`)
   .join(', ')})`
 
 export function appendValues(bucketId: BucketId, added: readonly AddedItem[]): unknown[] {
