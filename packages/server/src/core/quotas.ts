@@ -100,6 +100,7 @@ export interface AmountLeft {
 
 /** The most types of a token. */
 export const maxTypes = 32
+
 /** What a note of a token must be, for messages. */
 export const noteRule = `A note has at most ${maxNote} characters, and no control characters but line breaks.`
 

@@ -5,8 +5,9 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { errorCode } from '../core/faults.ts'
 
-// Directories for files that programs read, and for the rows of a backup that is verified. A killed process leaves its directories, so their names identify the process: by a hash of the
-// boot of the machine and the PID namespace (containers can share a directory for temporary files), its id and its start time.
+// Directories for files that programs read, and for the rows of a backup that is verified. A killed process leaves its directories, so their
+// names identify the process: by a hash of the boot of the machine and the PID namespace (containers can share a directory for temporary files),
+// its id and its start time.
 
 const prefix = 'mediabucket-picture-'
 const namePattern = /^mediabucket-picture-(?:(?<scope>[0-9a-f]{12})-(?<pid>\d+)-(?<startTime>\d+)-)?\w{6}$/

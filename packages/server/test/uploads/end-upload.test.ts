@@ -148,7 +148,7 @@ describe('R9 ending an upload', () => {
     await expect(remove(id, () => undefined, service)).rejects.toMatchObject({ code: 'upload-unknown' })
   })
 
-  test('the item of an upload that another server finishes meanwhile is removed, with the permission to delete it', async () => {
+  test('the removal of an upload that another server finishes at the same time removes its item, if the token may delete it', async () => {
     await using data = await temporaryData()
     const removed: string[] = []
     const item = withBytes(newItem({ size: 5 }))

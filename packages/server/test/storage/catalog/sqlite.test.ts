@@ -31,7 +31,8 @@ describeAuditLog('SQLite', async () => {
   }
 })
 
-test('Y5 the events of a range of times are found, however far the clock was ahead when earlier ones were recorded', async () => {
+/** A bucket without items, and the audit log. */
+async function openedLog() {
   const directory = join(tempDirectory(), 'data')
   const catalog = await openSqliteCatalog({ directory, writer: 'direct', actor: service })
   const log = await openSqliteAuditLog(directory)
@@ -40,6 +41,11 @@ test('Y5 the events of a range of times are found, however far the clock was ahe
     await catalog.close()
   })
   const bucketId = await newBucket(catalog, 'b')
+  return { catalog, log, bucketId }
+}
+
+test('Y5 the events of a range of times are found, however far the clock was ahead when earlier ones were recorded', async () => {
+  const { catalog, log, bucketId } = await openedLog()
   const random = seededRandom()
   const day = 86_400_000
   const start = Date.now()
@@ -65,14 +71,7 @@ test('Y5 the events of a range of times are found, however far the clock was ahe
 })
 
 test('Y9 a search in thousands of events leaves other work its turns, and goes on after what it has looked at', async () => {
-  const directory = join(tempDirectory(), 'data')
-  const catalog = await openSqliteCatalog({ directory, writer: 'direct', actor: service })
-  const log = await openSqliteAuditLog(directory)
-  onTestFinished(async () => {
-    await log.close()
-    await catalog.close()
-  })
-  const bucketId = await newBucket(catalog, 'b')
+  const { catalog, log, bucketId } = await openedLog()
   const downloads = Array.from({ length: 5_000 }, () => ({
     ...({ action: 'download', by: service, bucketId, target: 'one' } as const),
   }))

@@ -70,8 +70,8 @@ interface Pending<Key, Value> {
 }
 
 /**
- * Reads whose values stay in memory until the database changes, which is read once for all reads of a tick. They are read as if nothing had expired; a
- * value of which a part has expired is read again.
+ * Reads whose values stay in memory until the database changes. The version of the database is read once a tick. Values are read as if nothing
+ * had expired; a value of which a part has expired is read again.
  */
 export class UnchangedReads<Key, Value> {
   readonly #parts: UnchangedParts<Key, Value>
