@@ -16,21 +16,21 @@ afterAll(() => server[Symbol.asyncDispose]())
 const head = (line: string) =>
   `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\n${line}\r\n\r\n`
 /** Too large to be held in memory, so that a temporary file shows its arrival. */
-const half = Buffer.alloc(80_000, 'x')
+const half = Buffer.alloc(240_000, 'x')
 const halfForm = formBytes(filePart('first', half), filePart('second', half)).subarray(0, -20)
 const smallHalf = Buffer.alloc(20_000, 'x')
 const smallHalfForm = formBytes(filePart('first', 'whole'), filePart('second', smallHalf)).subarray(0, -20)
 
 /** Uploads that stop half-way, and the number of temporary files of each. */
 const halves: [name: string, temporary: number, start: () => string, bytes: Buffer][] = [
-  ['raw', 1, () => head('Content-Length: 400000'), half],
-  ['chunked', 1, () => head('Transfer-Encoding: chunked'), Buffer.concat([Buffer.from('30d40\r\n'), half])],
-  ['form', 2, () => head(`Content-Type: ${formType}\r\nContent-Length: 400000`), halfForm],
+  ['raw', 1, () => head('Content-Length: 800000'), half],
+  ['chunked', 1, () => head('Transfer-Encoding: chunked'), Buffer.concat([Buffer.from('c3500\r\n'), half])],
+  ['form', 2, () => head(`Content-Type: ${formType}\r\nContent-Length: 800000`), halfForm],
   [
     'chunked form',
     2,
     () => head(`Content-Type: ${formType}\r\nTransfer-Encoding: chunked`),
-    Buffer.concat([Buffer.from('30d40\r\n'), halfForm]),
+    Buffer.concat([Buffer.from('c3500\r\n'), halfForm]),
   ],
 ]
 
@@ -61,7 +61,8 @@ test('U10, U2 a thousand aborted uploads leave no files and no items', async () 
   for (let batch = 0; batch < 10; batch += 1) await abort(100)
   await until('open files as before', async () => (await openFiles(server)) <= before.files)
   expect(await countStored(server)).toEqual(before.traces)
-  expect((await memory(server)).now - before.memory.now).toBeLessThan(60_000_000)
+  // 360 MB were sent. Memory that V8 collects late is up to 80 MB.
+  expect((await memory(server)).now - before.memory.now).toBeLessThan(180_000_000)
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })
 
@@ -100,7 +101,7 @@ test.each([
 test('U10 malformed chunks are refused with 400, and nothing of the upload is stored', async () => {
   const before = await countStored(server)
   using connection = await openConnection(server.url)
-  connection.send(`${head('Transfer-Encoding: chunked')}13880\r\n${half}\r\n`)
+  connection.send(`${head('Transfer-Encoding: chunked')}${half.length.toString(16)}\r\n${half}\r\n`)
   await until('a temporary file', async () => (await countStored(server)).temporary === 1)
   connection.send('zz\r\n')
   await connection.closed
