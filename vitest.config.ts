@@ -47,7 +47,23 @@ const notOnOldestNode = [
   'packages/client/test/{page,xhr-upload,client-options,package}.test.ts',
 ]
 
+/** What each share of the tests has (`.ci/run`): what takes seconds, and the requests that the service exists for. */
+const inEachShare =
+  /packages\/[\w-]+\/src\/|test\/architecture\/|\/listing[\w-]*\.test|\/list-media\.test|test\/http\/(upload-raw|upload-form|bytes)\.test/
+
 class LongestFirst extends BaseSequencer {
+  /** Long files are spread over the shares. */
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const {
+      always = [],
+      long = [],
+      short = [],
+    } = Object.groupBy(files, ({ moduleId }) =>
+      inEachShare.test(moduleId) ? 'always' : longest.test(moduleId) ? 'long' : 'short',
+    )
+    return [...always, ...(await super.shard(long)), ...(await super.shard(short))]
+  }
+
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
     return [true, false].flatMap((isLong) =>
@@ -57,7 +73,10 @@ class LongestFirst extends BaseSequencer {
 }
 
 /** `npm test` and `npm run test:long` without a file: only then are programs installed on the machine. `npm run test:tools` installs them too. */
-const command = process.argv.slice(2).join(' ')
+const command = process.argv
+  .slice(2)
+  .filter((argument) => !argument.startsWith('--shard='))
+  .join(' ')
 const isWholeRun = command === 'run' || command === 'run --project=long'
 
 /** With `MEDIABUCKET_TEST_ENGINES`, tests of the disk are left out. */
