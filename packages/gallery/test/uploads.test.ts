@@ -142,6 +142,20 @@ test('the speed is averaged, and pauses do not count', () => {
   expect(speed.bytesPerSecond).toBeCloseTo(2e6, -3)
 })
 
+test('G12 without progress the speed falls, and after 10 seconds there is no estimate until the next progress', () => {
+  const speed = createSpeed()
+  const at = (now: number, mega: number) =>
+    speed.update(now, { bytes: mega * 1e6, files: 0 }, { bytes: (100 - mega) * 1e6, files: 0 })
+  for (let second = 0; second <= 10; second++) at(second * 1000, second)
+  for (let second = 11; second < 20; second++) at(second * 1000, 10)
+  expect(speed.bytesPerSecond).toBeLessThan(1e5)
+  expect(speed.secondsLeft).toBeGreaterThan(900)
+  at(20_000, 10)
+  expect([speed.bytesPerSecond, speed.secondsLeft]).toEqual([null, null])
+  at(21_000, 11)
+  expect(speed.bytesPerSecond).toBeGreaterThan(1e5)
+})
+
 test.each([
   [2, 'a few seconds'],
   [31, '35 s'],

@@ -2,6 +2,7 @@
 export interface Speed {
   /** Adds a measurement: the amounts done so far and left, at a time in milliseconds. */
   update(now: number, done: Amount, left: Amount): void
+  /** Null at first, and after some time without progress. */
   readonly bytesPerSecond: number | null
   readonly secondsLeft: number | null
   /** Excludes the time until the next measurement, because uploads are paused. */
@@ -22,12 +23,15 @@ const timeConstant = 3
 /** There is no estimate before this much time. Seconds. */
 const minSeconds = 1
 
+/** There is no estimate after this long without progress. Seconds. */
+const stalledAfter = 10
+
 export function createSpeed(): Speed {
   let last: { readonly now: number; readonly done: Amount } | null = null
   // Exponentially weighted sums.
-  let [seconds, bytes, work, workLeft] = [0, 0, 0, 0]
+  let [seconds, bytes, work, workLeft, idle] = [0, 0, 0, 0, 0]
   const workOf = (amount: Amount) => amount.bytes + amount.files * costPerFile
-  const known = () => seconds >= minSeconds && work > 0
+  const known = () => seconds >= minSeconds && work > 0 && idle < stalledAfter
   return {
     update(now, done, left) {
       workLeft = workOf(left)
@@ -38,6 +42,7 @@ export function createSpeed(): Speed {
       }
       const passed = (now - last.now) / 1000
       if (passed < 0.2) return
+      idle = workOf(done) > workOf(last.done) ? 0 : idle + passed
       const fade = Math.exp(-passed / timeConstant)
       seconds = seconds * fade + passed
       bytes = bytes * fade + (done.bytes - last.done.bytes)

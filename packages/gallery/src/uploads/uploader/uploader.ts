@@ -47,8 +47,11 @@ export interface Uploader {
   close(): void
 }
 
-/** Between two updates of the view. Milliseconds. */
+/** From a change to the update of the view. Milliseconds. */
 const updateInterval = 100
+
+/** Between two updates of the view while files are sent: without progress, the time left changes too. Milliseconds. */
+const sendingInterval = 1000
 
 export function createUploader(options: UploaderOptions): Uploader {
   const { bucket, client, largeFileClient } = options
@@ -58,6 +61,7 @@ export function createUploader(options: UploaderOptions): Uploader {
   const saved = createSavedUploads(list, bucket, page, changed)
   let [counter, maxRows] = [0, 50]
   let scheduled: ReturnType<typeof setTimeout> | undefined
+  let repeated: ReturnType<typeof setTimeout> | undefined
 
   const queue = createSendQueue(list, {
     client,
@@ -95,6 +99,8 @@ export function createUploader(options: UploaderOptions): Uploader {
       bytesPerSecond: speed.bytesPerSecond,
       secondsLeft: speed.secondsLeft,
     })
+    clearTimeout(repeated)
+    if (list.in('sending').size > 0) repeated = setTimeout(changed, sendingInterval)
   }
 
   const nextId = () => `${page}-${String(counter++).padStart(9, '0')}`
@@ -253,6 +259,7 @@ export function createUploader(options: UploaderOptions): Uploader {
     close() {
       saved.saveNow()
       clearTimeout(scheduled)
+      clearTimeout(repeated)
       queue.close()
       saved.close()
     },
