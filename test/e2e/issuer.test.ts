@@ -117,6 +117,17 @@ test('G25 without refresh tokens, the session ends when the token expires', asyn
   expect(await guest.page.evaluate(stored)).not.toContain('eyJ')
 })
 
+test('G25 a page that was opened before the service has reached the issuer signs in when it has', async () => {
+  await using late = await startIssuer()
+  late.setReachable(false)
+  await using own = await startGallery(late)
+  await using guest = await visit(browser, own, { alsoAsked: late.url, hash: '' })
+  await guest.button(strings.signIn.withIssuer(new URL(late.url).host)).waitFor()
+  late.setReachable(true)
+  await signIn(guest, 'erin', late)
+  await bucketOf(guest, 'user-erin').waitFor()
+})
+
 test('G25 a response that this tab has not requested is ignored, and a refusal is shown', async () => {
   await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
   const { page } = guest

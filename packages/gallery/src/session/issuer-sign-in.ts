@@ -11,8 +11,8 @@ const redirectUri = () => serviceUrl().href
 
 /** Leaves the page for that of the issuer: authorization code with PKCE, state and nonce. */
 export async function beginSignIn(issuer: IssuerInfo, everyTab: boolean): Promise<void> {
-  const { metadata, client_id, scope, parameters } = issuer
-  if (metadata === null) throw new Error('the service has not reached the issuer')
+  const { client_id, scope, parameters } = issuer
+  const metadata = issuer.metadata ?? (await reachedIssuer()).metadata
   const pending = {
     state: oauth.generateRandomState(),
     nonce: oauth.generateRandomNonce(),
@@ -101,14 +101,27 @@ function sessionOf(
 }
 
 async function requireIssuer() {
-  const issuer = await loadIssuer()
-  if (!issuer?.metadata) throw new Error('the service offers no sign-in with the issuer')
-  const { resource } = issuer.parameters
+  const { metadata, client_id, parameters } = await reachedIssuer()
+  const { resource } = parameters
   return {
-    metadata: issuer.metadata,
-    client: { client_id: issuer.client_id },
+    metadata,
+    client: { client_id },
     // RFC 8707: in token requests too.
     resource: resource === undefined ? {} : { resource },
+  }
+}
+
+/** How often the service is asked whether it has reached the issuer, one second apart. It tries to reach it every 5 seconds. */
+const maxTries = 10
+
+/** Waits until the service has reached the issuer, which it may not have yet when it has just started. */
+async function reachedIssuer(): Promise<IssuerInfo & { readonly metadata: IssuerMetadata }> {
+  for (let tries = 1; ; tries += 1) {
+    const issuer = await loadIssuer()
+    if (issuer?.metadata) return { ...issuer, metadata: issuer.metadata }
+    if (issuer === null || tries === maxTries)
+      throw new Error('the service offers no sign-in, or has not reached the issuer')
+    await new Promise((resolve) => setTimeout(resolve, 1000))
   }
 }
 
