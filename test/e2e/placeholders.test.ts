@@ -32,17 +32,23 @@ const isPainted = (canvas: Locator): Promise<boolean> =>
       .data.some((value: number) => value > 0),
   )
 
+const Described = Type.Object({ thumbhash: Type.Union([Type.Null(), Type.String()]) })
+
+/** Requests the first variant, which records the ThumbHash (V13) after its response. */
+async function recordThumbHash(at: SharedServer, id: string): Promise<void> {
+  await at.request(`/media/${id}?variant=thumb`)
+  await until('the ThumbHash', async () => {
+    const item = await (await at.request(`/api/media/${id}`)).json()
+    return Value.Parse(Described, item).thumbhash
+  })
+}
+
 test('G29 a placeholder is shown until the picture is loaded, and nothing moves; in the viewer too', async () => {
   const own = await sharedServer()
   const { id } = await upload(own, new Uint8Array(await picture(1, 900, 600).jpeg().toBuffer()), {
     name: 'harbour.jpg',
   })
-  // The first variant records the ThumbHash (V13).
-  await own.request(`/media/${id}?variant=thumb`)
-  await until('the ThumbHash', async () => {
-    const item = await (await own.request(`/api/media/${id}`)).json()
-    return Value.Parse(Type.Object({ thumbhash: Type.Union([Type.Null(), Type.String()]) }), item).thumbhash
-  })
+  await recordThumbHash(own, id)
 
   await using guest = await visit(browser, own, { hash: '' })
   const { page } = guest
@@ -154,7 +160,7 @@ test('G29 a video shows its duration on its tile, and its placeholder until its 
     name: 'ferry.mp4',
     type: 'video/mp4',
   })
-  await server.request(`/media/${id}?variant=thumb`)
+  await recordThumbHash(server, id)
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)
   const { page } = guest
