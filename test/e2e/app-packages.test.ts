@@ -9,7 +9,7 @@ import { root } from '../architecture/sources.ts'
 import { type Block, blocksOf } from '../docs/blocks.ts'
 import { type BundledPages, bundleScript, serveBundledPages } from '../harness/bundled-page.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { quarters } from '../harness/pictures.ts'
+import { quarters, recordPreview } from '../harness/pictures.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { uniqueName } from '../harness/unique-name.ts'
@@ -330,7 +330,9 @@ describe.each(packages)('the package $name', ({ name, blocks }) => {
     'V18, H7 its second example shows a picture by one link, as rendered on a server; private: %s',
     async (isPrivate) => {
       const { token, client } = await newBucket(isPrivate)
-      await storePicture(client, 'wide.jpg')
+      const { id } = await storePicture(client, 'wide.jpg')
+      const headers = { authorization: `Bearer ${token}` }
+      await recordPreview((path) => server.request(path, { headers }), id)
       for (const [width, expected] of [
         [600, 400],
         [1200, 1600],

@@ -5,6 +5,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
+import { recordPreview } from '../harness/pictures.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -131,6 +132,7 @@ test('M11, G46 a focal point is set by a click, arrow keys and touch, undone and
     body: new Uint8Array(await picture(3).resize(900, 600).jpeg().toBuffer()),
   })
   const { id } = await readItem(made)
+  await recordPreview(request, id)
   const read = async () => (await readItem(await request(`/api/media/${id}`))).focus
   await using guest = await visit(
     browser,

@@ -5,6 +5,7 @@ import { loadTexts, strings } from '../../packages/gallery/src/strings.ts'
 import { animatedPng } from '../harness/animated-png.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
+import { recordPreview } from '../harness/pictures.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
@@ -24,6 +25,7 @@ describe('G47 movement', () => {
     const own = await sharedServer()
     await runHere(own.data, 'bucket set', own.bucket, '--variants', 'small=300:animated')
     const { id } = await upload(own, await twoFrames('gif', 640), { name: 'moving.gif', type: 'image/gif' })
+    await recordPreview(own.request, id)
     await using guest = await visit(browser, own, {
       hash: '',
       options: { reducedMotion: 'no-preference', viewport: { width: 280, height: 600 } },

@@ -1,11 +1,9 @@
 import type { Browser, Locator } from 'playwright-core'
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { film } from '../harness/films.ts'
-import { renderCount } from '../harness/pictures.ts'
+import { recordPreview, renderCount } from '../harness/pictures.ts'
 import { childrenOf, commandOf, signal } from '../harness/processes.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
@@ -32,23 +30,12 @@ const isPainted = (canvas: Locator): Promise<boolean> =>
       .data.some((value: number) => value > 0),
   )
 
-const Described = Type.Object({ thumbhash: Type.Union([Type.Null(), Type.String()]) })
-
-/** Requests the first variant, which records the ThumbHash (V13) after its response. */
-async function recordThumbHash(at: SharedServer, id: string): Promise<void> {
-  await at.request(`/media/${id}?variant=thumb`)
-  await until('the ThumbHash', async () => {
-    const item = await (await at.request(`/api/media/${id}`)).json()
-    return Value.Parse(Described, item).thumbhash
-  })
-}
-
 test('G29 a placeholder is shown until the picture is loaded, and nothing moves; in the viewer too', async () => {
   const own = await sharedServer()
   const { id } = await upload(own, new Uint8Array(await picture(1, 900, 600).jpeg().toBuffer()), {
     name: 'harbour.jpg',
   })
-  await recordThumbHash(own, id)
+  await recordPreview(own.request, id)
 
   await using guest = await visit(browser, own, { hash: '' })
   const { page } = guest
@@ -160,7 +147,7 @@ test('G29 a video shows its duration on its tile, and its placeholder until its 
     name: 'ferry.mp4',
     type: 'video/mp4',
   })
-  await recordThumbHash(server, id)
+  await recordPreview(server.request, id)
   await using guest = await visit(browser, server, { hash: '' })
   await guest.signIn(server.token)
   const { page } = guest

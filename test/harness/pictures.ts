@@ -6,7 +6,17 @@ import sharp, { type Sharp } from 'sharp'
 import { freshMetrics } from './fresh-metrics.ts'
 import { childrenOf, commandOf } from './processes.ts'
 import type { SharedServer, TestServer } from './server.ts'
+import { until } from './until.ts'
 import { upload } from './upload.ts'
+import { readItem } from './wire.ts'
+
+/** Waits for the dimensions and the ThumbHash of a picture: its first variant records them, if its upload was given no time (V12, V13). */
+export async function recordPreview(request: SharedServer['request'], id: string): Promise<void> {
+  await until('the ThumbHash', async () => {
+    await request(`/media/${id}?variant=thumb`)
+    return (await readItem(await request(`/api/media/${id}`))).thumbhash
+  })
+}
 
 /** The colours of the quarters of `quarters`: top left, top right, bottom left, bottom right. */
 const corners = {
