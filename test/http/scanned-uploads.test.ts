@@ -373,3 +373,15 @@ test('SC3 a scanner over HTTP refuses with 406 and 422, and any other status but
   response = [201, 'ignored']
   expect((await post(server, 'x')).status).toBe(201)
 })
+
+test('SC3 a 2xx before the scanner has the whole file is no verdict, and an early refusal is one', async () => {
+  let status = 200
+  const scanner = await listen((_, response) => void response.writeHead(status).end('Worm'))
+  onTestFinished(() => scanner[Symbol.asyncDispose]())
+  const { server } = await start(`${scanner.url}/scan`, { MEDIABUCKET_SCAN_TIMEOUT: '1s' })
+  const large = 'x'.repeat(30_000_000)
+  await expectProblem(await post(server, large), 503, 'scanner-unavailable')
+  status = 422
+  const { detail } = await expectProblem(await post(server, large), 422, 'file-refused')
+  expect(detail).toBe('The scanner refuses the file: Worm.')
+})

@@ -1,6 +1,7 @@
 import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
 import { pipeline } from 'node:stream/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { errorCode } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import { ScanCutOff, type ScannedFile, type Scanner, type Verdict } from './scanner.ts'
@@ -10,6 +11,13 @@ const http = process.getBuiltinModule('node:http')
 
 /** Bytes of a response that are read. */
 const maxResponse = 4_096
+
+interface ScannerResponse {
+  readonly status: number
+  readonly text: string
+  /** Whether it has arrived before the whole file was sent. */
+  readonly isEarly: boolean
+}
 
 /** Has files scanned by another service: a POST of the bytes (docs/interface.md SC3). */
 export class HttpScanner implements Scanner {
@@ -24,8 +32,11 @@ export class HttpScanner implements Scanner {
   }
 
   async scan(file: ScannedFile, signal: AbortSignal): Promise<Verdict> {
-    const { status, text } = await this.#send('POST', file, signal)
-    if (status >= 200 && status < 300) return { outcome: 'clean' }
+    const { status, text, isEarly } = await this.#send('POST', file, signal)
+    if (status >= 200 && status < 300) {
+      if (isEarly) throw new Error(`the scanner responded with ${status} before it had the whole file`)
+      return { outcome: 'clean' }
+    }
     if (status === 406 || status === 422) return { outcome: 'refused', reason: reasonOf(text) }
     if (status === 413) return { outcome: 'too-large' }
     throw new Error(`the scanner responded with ${status}`)
@@ -41,7 +52,7 @@ export class HttpScanner implements Scanner {
     method: 'POST' | 'OPTIONS',
     { bytes, size }: ScannedFile,
     signal: AbortSignal,
-  ): Promise<{ readonly status: number; readonly text: string }> {
+  ): Promise<ScannerResponse> {
     signal.throwIfAborted()
     const send = this.#url.protocol === 'https:' ? secureRequest : http.request
     const headers = {
@@ -53,19 +64,34 @@ export class HttpScanner implements Scanner {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     request.on('error', (error) => reject(isCutOff(request, error) ? new ScanCutOff(error.message) : error))
     request.once('response', resolve)
-    // A scanner may respond before it has read the whole file.
-    const sending = pipeline(bytes, request).catch(reject)
+    // A scanner may refuse a file before it has read all of it.
+    const sent = { size: 0 }
+    const sending = pipeline(countBytes(bytes, sent), request).catch(reject)
     let isWhole = false
     try {
       const response = await promise
+      // TLS reports in the next turn of the event loop that the last bytes are written.
+      await nextTurn()
+      const isEarly = sent.size < size || request.writableLength > 0
       const text = await beginningOf(response)
       isWhole = request.writableFinished && response.complete
-      return { status: response.statusCode ?? 0, text }
+      return { status: response.statusCode ?? 0, text, isEarly }
     } finally {
       // A connection with unread or unsent bytes cannot be used again.
       if (!isWhole) request.destroy()
       await sending
     }
+  }
+}
+
+/** Yields the bytes, and counts those that a writer has taken. */
+async function* countBytes(
+  bytes: ScannedFile['bytes'],
+  taken: { size: number },
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const chunk of bytes) {
+    taken.size += chunk.byteLength
+    yield chunk
   }
 }
 
