@@ -90,12 +90,18 @@ describe('videos', () => {
     expect(await picture(id, 'medium')).toMatchObject({ size: [640, 180], item: { width: 640, height: 180 } })
   })
 
-  test.each(['bt709', 'bt2020nc'])('V2 the picture of a video has its colours: matrix %s', async (matrix) => {
+  test.each([
+    { stated: 'bt709', used: 'bt709', size: '320x180' },
+    { stated: 'bt2020nc', used: 'bt2020', size: '320x180' },
+    { stated: 'smpte170m', used: 'bt601', size: '1280x720' },
+    { stated: 'unknown', used: 'bt709', size: '1280x720' },
+    { stated: 'unknown', used: 'bt601', size: '1280x718' },
+  ])('V2 the picture of a video of $size has its colours: matrix $stated', async ({ stated, used, size }) => {
     const bytes = await film(
       'mp4',
-      '320x180',
-      ['-c:v', 'libx264', '-colorspace', matrix],
-      `format=gbrp,scale=out_color_matrix=${matrix.replace('nc', '')},format=yuv420p`,
+      size,
+      ['-c:v', 'libx264', '-colorspace', stated],
+      `format=gbrp,scale=out_color_matrix=${used},format=yuv420p`,
     )
     const { id } = await store(bytes, 'film.mp4', 'video/mp4')
     const { dominant, channels } = await sharp((await picture(id)).bytes).stats()

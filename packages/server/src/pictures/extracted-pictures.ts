@@ -109,10 +109,15 @@ async function extractFrame(
   const common = ['-v', 'error', '-protocol_whitelist', 'file,pipe', '-max_pixels', `${maxPixels}`]
   const probed = await run(extraction.probe, [
     ...[...common, ...input, '-select_streams', 'v:0'],
-    ...['-show_entries', 'format=duration:stream=codec_name,pix_fmt:stream_tags=alpha_mode'],
+    ...[
+      '-show_entries',
+      'format=duration:stream=codec_name,height,pix_fmt,color_space:stream_tags=alpha_mode',
+    ],
     ...['-of', 'default=noprint_wrappers=1'],
   ])
-  const { duration, decoder, hasAlpha } = parseProbe(probed === null ? '' : Buffer.from(probed).toString())
+  const { duration, decoder, hasAlpha, matrix } = parseProbe(
+    probed === null ? '' : Buffer.from(probed).toString(),
+  )
   const time = Math.min((duration ?? 0) / 10, maxFrameTime)
   const frameAt = (milliseconds: number, decoding = decoder, encoding = hasAlpha ? toPng : toJpeg) =>
     run(extraction.program, [
@@ -120,7 +125,10 @@ async function extractFrame(
       ...(milliseconds > 0 ? ['-ss', `${milliseconds / 1000}`] : []),
       ...[...input, '-map', '0:v:0', '-an', '-sn', '-dn', '-frames:v', '1'],
       // Pixels that are not square. Decoders of JPEG expect the matrix of BT.601, whatever that of the video is.
-      ...['-vf', "scale=w='min(4*iw,trunc(iw*sar))':h=ih:out_color_matrix=bt601,setsar=1"],
+      ...[
+        '-vf',
+        `scale=w='min(4*iw,trunc(iw*sar))':h=ih:in_color_matrix=${matrix}:out_color_matrix=bt601,setsar=1`,
+      ],
       ...['-threads', '1', '-f', 'image2pipe', ...encoding, '-'],
     ])
   const bytes =
@@ -143,6 +151,9 @@ const alphaDecoders: ReadonlyMap<string, readonly string[]> = new Map([
 /** Names of pixel formats with transparency. */
 const alphaFormats = /^(yuva|rgba|argb|abgr|bgra|gbrap|ya8|ya16|pal8)/
 
+/** The least height for which players use the matrix of BT.709 if the video states none. */
+const minHeightOfHd = 720
+
 /** What ffprobe prints, as lines of a name and a value. The duration is in milliseconds, or null if there is none. */
 function parseProbe(text: string) {
   const fieldOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? ''
@@ -152,6 +163,9 @@ function parseProbe(text: string) {
     duration: seconds >= 0 && seconds < 1e9 ? Math.round(seconds * 1000) : null,
     decoder,
     hasAlpha: decoder.length > 0 || alphaFormats.test(fieldOf('pix_fmt')),
+    // The name of a matrix for ffmpeg, which uses that of BT.601 for every height if none is stated.
+    matrix:
+      fieldOf('color_space') === 'unknown' && Number(fieldOf('height')) >= minHeightOfHd ? 'bt709' : 'auto',
   }
 }
 
