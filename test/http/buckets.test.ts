@@ -182,6 +182,31 @@ test('BK5 a repeated request creates one bucket, and has the same token', async 
   expect(tokens.has(last.token.token)).toBe(false)
 })
 
+test('BK5 a repetition after the expiry of the first token has the same bucket and token', async () => {
+  const expiry = Date.now() + 5_000
+  const body = {
+    name: randomUUID(),
+    token: { scopes: ['media:read'], expires_at: new Date(expiry).toISOString() },
+  }
+  const key = { 'idempotency-key': randomUUID() }
+  const first = await create(body, key)
+  expect(first.status).toBe(201)
+  const { token } = Object(await first.json())
+  await until('the expiry of the token', () => Date.now() > expiry)
+  const again = await create(body, key)
+  expect(again.status).toBe(201)
+  expect(Object(await again.json()).token).toEqual(token)
+
+  // Only a repetition may state a time that has passed (T6).
+  for (const headers of [key, { 'idempotency-key': randomUUID() }, {}]) {
+    await manage(`/api/buckets/${body.name}`, { method: 'DELETE' })
+    expect(await expectProblem(await create(body, headers), 400, 'json-malformed')).toMatchObject({
+      errors: [{ parameter: 'token.expires_at' }],
+    })
+    await expectProblem(await manage(`/api/buckets/${body.name}`), 404, 'bucket-unknown')
+  }
+})
+
 test('BK2, BK3 lists have the buckets of a prefix in each order, with totals, page by page', async () => {
   const prefix = randomUUID()
   const sizes = [30, 10, 20, 0, 20]

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { deriveToken } from '../access/derived-tokens.ts'
-import type { TokenRequest } from '../access/new-tokens.ts'
+import { expiryFault, type TokenRequest } from '../access/new-tokens.ts'
 import { ensureSigningKey } from '../access/signed-links.ts'
 import { type CreatedToken, createdToken, generateToken, grantToken } from '../access/token-operations.ts'
 import { bucketMembers } from '../core/bucket-members.ts'
@@ -12,6 +12,7 @@ import { isBucketName } from '../core/names.ts'
 import type { Actor, ServiceScope } from '../core/token-rules.ts'
 import type * as schemas from '../http/openapi/bucket-schemas.ts'
 import type { ValueOf } from '../http/openapi/schemas.ts'
+import { hasExpired } from '../storage/catalog/bucket-creation.ts'
 import type { BucketPlace, ListedBucket } from '../storage/catalog/bucket-list.ts'
 import type { Catalog } from '../storage/catalog/catalog.ts'
 import type { BucketSettings, TokenId } from '../storage/catalog/records.ts'
@@ -130,8 +131,8 @@ interface RequestKey {
 const sha256 = (text: string): Uint8Array => createHash('sha256').update(text).digest()
 
 /**
- * Creates a bucket, with its first token (docs/interface.md BK4, BK5). Throws Fault `bucket-exists` and `idempotency-key-reused`,
- * and `bucket-unknown` if the bucket is deleted before it is read for the response.
+ * Creates a bucket, with its first token (docs/interface.md BK4, BK5). Throws Fault `bucket-exists`, `idempotency-key-reused`, `json-malformed` if the
+ * token of a new bucket has expired, and `bucket-unknown` if the bucket is deleted before it is read for the response.
  */
 export async function createBucket(
   catalog: Pick<
@@ -160,13 +161,23 @@ export async function createBucket(
     },
     by,
   )
-  if (created === null) throw new Fault('bucket-exists', `There is a bucket ${JSON.stringify(name)} already.`)
+  if (created === null) throw hasExpired(token, now) ? firstTokenExpired() : bucketExists(name)
   // A repetition has the token of the first request with the key.
   const granted = created.nonce === null ? secret : secretOf(created.nonce)
   return {
     ...(await findBucket(catalog, name)),
     token: token && (await createdToken(catalog, granted.row.id, granted.token, token.wantsKeys)),
   }
+}
+
+const bucketExists = (name: string): Fault =>
+  new Fault('bucket-exists', `There is a bucket ${JSON.stringify(name)} already.`)
+
+function firstTokenExpired(): Fault {
+  const fault = { ...expiryFault, parameter: 'token.expires_at' }
+  return new Fault('json-malformed', `The first token of the bucket has expired. ${fault.detail}`, {
+    parameters: [fault],
+  })
 }
 
 /** Whether a request is meant for a bucket with this entity tag; null for every bucket. */

@@ -108,7 +108,8 @@ async function postBucket(
   const now = Date.now()
   const created = await createBucket(
     catalog,
-    { ...readNewBucket(body, now), grantor: caller.tokenId },
+    // A repetition may follow the expiry of the first token. Only the catalog knows whether it is one.
+    { ...readNewBucket(body, key === null ? now : 0), grantor: caller.tokenId },
     key === null
       ? null
       : {
@@ -137,25 +138,29 @@ const contentOf = (value: unknown): string =>
   )
 
 /** Throws Fault `json-malformed`. */
-function readNewBucket(body: JsonObject, now: number) {
+function readNewBucket(body: JsonObject, earliest: number) {
   const faults: ParameterFault[] = []
   const { name, token = null } = body
   const isNamed = typeof name === 'string' && isBucketName(name)
   if (!isNamed) faults.push({ parameter: 'name', detail: bucketNameRule })
   const settings = readSettingMembers(body, faults)
-  const read = token === null ? null : readFirstToken(token, now, faults)
+  const read = token === null ? null : readFirstToken(token, earliest, faults)
   if (!isNamed || read === undefined || faults.length > 0) throw malformed(faults)
   return { name, settings, token: read }
 }
 
 /** Undefined, with a fault, for what is no new token. */
-function readFirstToken(token: unknown, now: number, faults: ParameterFault[]): TokenRequest | undefined {
+function readFirstToken(
+  token: unknown,
+  earliest: number,
+  faults: ParameterFault[],
+): TokenRequest | undefined {
   const members: readonly string[] = newTokenMembers
   if (!isObject(token) || Object.keys(token).some((member) => !members.includes(member))) {
     faults.push({ parameter: 'token', detail: `Null, or an object with ${members.join(', ')}.`, members })
     return undefined
   }
-  const { request, faults: ofToken } = readNewToken(token, now)
+  const { request, faults: ofToken } = readNewToken(token, earliest)
   faults.push(...ofToken.map((fault) => ({ ...fault, parameter: `token.${fault.parameter}` })))
   return request ?? undefined
 }

@@ -37,7 +37,8 @@ interface CreatedBucket {
 
 /**
  * Creates a bucket, with its first token. A request with a key does so once: later ones get the same bucket, as long as it exists. Null if another
- * bucket has this name. Throws Fault `idempotency-key-reused` if the fingerprint differs, and `token-revoked` if the grantor is not valid any more.
+ * bucket has this name, or if the first token of a new bucket has expired. Throws Fault `idempotency-key-reused` if the fingerprint differs, and
+ * `token-revoked` if the grantor is not valid any more.
  */
 export function* createNewBucket(
   { name, settings, createdAt, token, grantor, creation }: NewBucket,
@@ -45,6 +46,7 @@ export function* createNewBucket(
 ): Work<CreatedBucket | null> {
   const repeated = creation === null ? null : yield* findCreated(creation)
   if (repeated !== null) return repeated
+  if (hasExpired(token, createdAt)) return null
   const stored = creation && {
     key: creation.key,
     request: Buffer.concat([creation.fingerprint, creation.nonce]),
@@ -56,6 +58,10 @@ export function* createNewBucket(
   if (token !== null) yield* insertToken(id, token, by)
   return { id, nonce: creation?.nonce ?? null }
 }
+
+/** Whether the first token of a bucket has expired when the bucket is created. */
+export const hasExpired = (token: Pick<GrantedToken, 'expiresAt'> | null, createdAt: number): boolean =>
+  token !== null && token.expiresAt !== null && token.expiresAt <= createdAt
 
 function* findCreated({ key, fingerprint }: BucketCreation): Query<CreatedBucket | null> {
   const found = yield* first(
