@@ -175,23 +175,42 @@ describe('I1 the key', () => {
     expect((await readItem(await put(`"${uuid}"`, 'x'))).id).toBe(id)
   })
 
-  test.each(['', '""', '"open', 'two words', 'a, b', '"a"; b', '"é"', '"a\\n"', 'k'.repeat(256)])(
-    'malformed gets a 400 problem: %s',
-    async (key) => {
-      const before = await countStored(server)
-      const request = [
-        'POST /api/media HTTP/1.1',
-        'Host: x',
-        'Connection: close',
-        `Authorization: Bearer ${server.token}`,
-        `Idempotency-Key: ${key}`,
-        'Content-Length: 1',
-      ].join('\r\n')
-      const response = responseOf(await sendRaw(server.url, `${request}\r\n\r\nx`))
-      await expectProblem(response, 400, 'idempotency-key-malformed')
-      expect(await countStored(server)).toEqual(before)
-    },
-  )
+  test.each([
+    ['{5f7c}', '"{5f7c}"'],
+    ['(5f7c)', '"(5f7c)"'],
+    ['<5f7c>', '"<5f7c>"'],
+    ['[5f7c]?', '"[5f7c]?"'],
+    ['5f\\7c', '"5f\\\\7c"'],
+    ['k'.repeat(255), `"${'k'.repeat(255)}"`],
+  ])('may be any word: %s is %s', async (word, quoted) => {
+    const { id } = await readItem(await put(word, 'x'))
+    expect((await readItem(await put(quoted, 'x'))).id).toBe(id)
+  })
+
+  test('in quotes may have every character of a string of RFC 8941', async () => {
+    const printable = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0x20 + index)).join('')
+    const key = `"${printable.replaceAll(/["\\]/g, '\\$&')}"`
+    const { id } = await readItem(await put(key, 'x'))
+    expect((await readItem(await put(key, 'x'))).id).toBe(id)
+  })
+
+  test.each([
+    ...['', '""', '"open', 'open"', 'o"pen', 'two words', 'a, b', 'a,b', 'a;b', '"a"; b', '"a" "b"'],
+    ...['"é"', 'é', '"a\\n"', '"\\"', 'k'.repeat(256), `"${'k'.repeat(256)}"`],
+  ])('malformed gets a 400 problem: %s', async (key) => {
+    const before = await countStored(server)
+    const request = [
+      'POST /api/media HTTP/1.1',
+      'Host: x',
+      'Connection: close',
+      `Authorization: Bearer ${server.token}`,
+      `Idempotency-Key: ${key}`,
+      'Content-Length: 1',
+    ].join('\r\n')
+    const response = responseOf(await sendRaw(server.url, `${request}\r\n\r\nx`))
+    await expectProblem(response, 400, 'idempotency-key-malformed')
+    expect(await countStored(server)).toEqual(before)
+  })
 
   test('sent twice gets a 400 problem', async () => {
     const headers = new Headers({ 'idempotency-key': '"a"' })

@@ -1,9 +1,10 @@
 import { Fault } from '../core/faults.ts'
 
-/** A string of RFC 9651, as the draft requires, or the bare token that most clients send. */
+/** A string of RFC 8941, as the draft requires. */
 const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/
 
-const bare = /^[\w!#$%&'*+.^`|~:/=@-]+$/
+/** What most clients send. A quote begins a string, a comma separates two keys, and a semicolon begins parameters. */
+const bare = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x7e]+$/
 
 /** Characters of an Idempotency-Key. */
 const maxKeyLength = 255
@@ -14,7 +15,7 @@ export function parseIdempotencyKey(header: string): string {
   if (key === undefined || key.length > maxKeyLength)
     throw new Fault(
       'idempotency-key-malformed',
-      `Idempotency-Key must be one quoted string, or one word, of 1 to ${maxKeyLength} visible ASCII characters.`,
+      `Idempotency-Key must be one quoted string, or one word without quotes, commas and semicolons, of 1 to ${maxKeyLength} ASCII characters.`,
     )
   return key
 }
