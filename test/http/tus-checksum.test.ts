@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { bucketWith } from '../harness/bucket.ts'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
@@ -83,6 +84,27 @@ describe('R7 a checksum', () => {
       )
     await expectProblem(await create(checksumOf('sha1', 'abd')), 460, 'checksum-mismatch')
     expect((await create(checksumOf('sha1', 'abc'))).headers.get('upload-offset')).toBe('3')
+  })
+
+  // 70,000 bytes are more than a file that is stored in the catalog.
+  test.each([
+    { what: 'a small file', length: 3, sent: 3 },
+    { what: 'a large file', length: 70_000, sent: 70_000 },
+    { what: 'a part of a file', length: 70_000, sent: 3 },
+  ])('R1 of $what in a creation that does not match: no upload is left', async ({ length, sent }) => {
+    const bucket = await bucketWith(server, '--max-bytes', `${length}`, '--max-items', '1')
+    const create = (checksum: string) =>
+      bucket.tus.send(
+        'POST',
+        '/api/uploads',
+        { 'upload-length': `${length}`, 'content-type': chunkType, 'upload-checksum': checksum },
+        'x'.repeat(sent),
+      )
+    const refused = await create(checksumOf('sha1', 'y'))
+    expect(refused.headers.get('location')).toBeNull()
+    await expectProblem(refused, 460, 'checksum-mismatch')
+    expect(await bucket.state()).toMatchObject({ reserved_items: 0, reserved_bytes: 0, items: 0 })
+    expect((await create(checksumOf('sha1', 'x'.repeat(sent)))).status).toBe(201)
   })
 
   test('of an interrupted chunk: no byte of it is stored', async () => {

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bucketWith } from '../harness/bucket.ts'
+import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { chunkType } from '../harness/tus.ts'
+import { until } from '../harness/until.ts'
 
 let server: SharedServer
 beforeAll(async () => {
@@ -46,6 +49,26 @@ describe('Q1, Q2 quotas', () => {
     await bucket.tus.terminate(url)
     expect(await bucket.state()).toMatchObject({ reserved_items: 0, reserved_bytes: 0 })
     await bucket.tus.createWithLength(10_000)
+  })
+
+  test('R1 a creation whose connection breaks reserves nothing', async () => {
+    const bucket = await bucketWith(server, '--max-bytes', '100kB')
+    const reserves = async (items: number) => Object(await bucket.state()).reserved_items === items
+    {
+      using connection = await openConnection(server.url)
+      const head = [
+        'POST /api/uploads HTTP/1.1',
+        `Host: ${new URL(server.url).host}`,
+        `Authorization: ${bucket.authorization}`,
+        'Tus-Resumable: 1.0.0',
+        'Upload-Length: 100000',
+        `Content-Type: ${chunkType}`,
+        'Content-Length: 100000',
+      ].join('\r\n')
+      connection.send(`${head}\r\n\r\n${'x'.repeat(80_000)}`)
+      await until('the upload', () => reserves(1))
+    }
+    await until('its removal', () => reserves(0))
   })
 
   test('parallel creations share one quota', async () => {

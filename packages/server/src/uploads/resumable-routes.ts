@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Fault } from '../core/faults.ts'
+import { Fault, isOutage } from '../core/faults.ts'
 import { withFixedLabels } from '../core/quotas.ts'
 import { essenceOf } from '../core/stored-type.ts'
 import { graceOfUploads, requireUnexpired } from '../core/token-rules.ts'
@@ -181,7 +181,7 @@ async function createUpload(parts: ResumableParts, exchange: Exchange): Promise<
   // tus 1.0.0, Creation: "The Upload-Length header MAY be set to 0, indicating that the Client wants to upload an empty
   // file. Such an upload is immediately complete after its creation without transferring data".
   const first = chunk ?? (length === 0 ? emptyChunk(sender) : null)
-  const upload = first === null ? created : (await operations.appendUpload(created.id, first)).upload
+  const upload = first === null ? created : await appendFirst(operations, created, first)
   return {
     // tus 1.0.0, Creation: "The Server MUST acknowledge a successful upload creation with the 201 Created status. The Server
     // MUST set the Location header to the URL of the created resource."
@@ -193,6 +193,25 @@ async function createUpload(parts: ResumableParts, exchange: Exchange): Promise<
       ...(chunk === null ? {} : { 'upload-offset': `${upload.offset}` }),
       ...stateHeaders(upload, baseUrl),
     },
+  }
+}
+
+/** Appends the first chunk. If it fails, removes the upload, whose URL the client never receives. */
+async function appendFirst(
+  { appendUpload, removeUpload }: ResumableUploadOperations,
+  { id }: Upload,
+  chunk: Chunk,
+): Promise<Upload> {
+  try {
+    return (await appendUpload(id, chunk)).upload
+  } catch (error) {
+    // A commit whose response was lost may have finished it.
+    const refuse = () => {
+      throw error
+    }
+    // If that fails, the upload is removed when it expires.
+    if (!isOutage(error)) await removeUpload(id, refuse, chunk.by).catch(() => undefined)
+    throw error
   }
 }
 
