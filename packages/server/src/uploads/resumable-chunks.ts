@@ -135,7 +135,7 @@ async function appendLocked(
   }
 }
 
-/** Call it with the lock: a concurrent write that has read the upload without a length could store the last byte without creating the item. */
+/** Call it with the lock: a concurrent write that has read the upload without a length could not create the item, and so would be refused its last byte. */
 async function declareLength(parts: Parts, upload: Upload, length: number): Promise<Upload> {
   if (upload.length === null && !(await parts.catalog.declareLength(upload.id, length)))
     throw await refusal(parts, upload)

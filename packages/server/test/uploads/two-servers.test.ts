@@ -47,7 +47,7 @@ function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit 
 }
 
 /** An upload whose first bytes are stored, and two servers. If `isHeld`, the first server stops when it has completed the object. */
-async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
+async function openTwoServers({ length = 12_000_000, isHeld = false, isDeferred = false } = {}) {
   const bytes = randomBytes(length)
   const completed = Promise.withResolvers<void>()
   const resumed = Promise.withResolvers<void>()
@@ -58,7 +58,7 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
   const opened = await temporaryS3Store()
   const first = serverOn(opened, opened.store, beforeCommit)
   const second = serverOn(opened, await opened.openOther())
-  const { id, itemId } = await opened.newUpload(length)
+  const { id, itemId } = await opened.newUpload(isDeferred ? null : length)
   const rest = { isAtomic: false, by: service, removesMetadata: false, limits: null }
   await first(id, { offset: 0, source: chunksOf(bytes.subarray(0, half), 65_536), ...rest })
   return {
@@ -67,6 +67,10 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
     resume: resumed.resolve,
     first: (source: AsyncIterable<Uint8Array>) => first(id, { offset: half, source, ...rest }),
     second: (source: AsyncIterable<Uint8Array>) => second(id, { offset: half, source, ...rest }),
+    declareBySecond: () => second(id, { offset: half, length, source: chunksOf(new Uint8Array(0)), ...rest }),
+    repeat: () =>
+      first(id, { offset: half, length, source: chunksOf(bytes.subarray(half), 65_536), ...rest }),
+    find: () => opened.catalog.findUpload(id),
     async requireFinished() {
       expect(await opened.catalog.findUpload(id)).toMatchObject({ finished: true, offset: length })
       expect((await readBytes(opened.store, itemId))?.equals(bytes)).toBe(true)
@@ -76,6 +80,19 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
 }
 
 const conflict = { code: 'upload-offset-conflict' }
+
+test('R5 bytes up to a length that another server has declared in the meantime do not end an upload without its item', async () => {
+  await using servers = await openTwoServers({ isDeferred: true })
+  const slow = stoppedChunk(servers.lastBytes)
+  const late = servers.first(slow.source)
+  await slow.stopped
+  expect(await servers.declareBySecond()).toMatchObject({ upload: { offset: half, finished: false } })
+  slow.resume()
+  await expect(late).rejects.toMatchObject(conflict)
+  expect(await servers.find()).toMatchObject({ offset: half, length: 12_000_000, finished: false })
+  expect(await servers.repeat()).toMatchObject({ upload: { finished: true } })
+  await servers.requireFinished()
+})
 
 describe('R5 of two servers that receive the last chunk of an upload, one finishes it', () => {
   test('the other gets a conflict, if the upload is finished while it receives', async () => {

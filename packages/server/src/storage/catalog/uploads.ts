@@ -168,19 +168,22 @@ export function* createUpload(upload: NewUpload): Work<undefined> {
   )
 }
 
-/** Sets and reserves the length if it was unknown; false if there is no such upload. Throws as createUpload. */
+/** Sets and reserves the length if it was unknown; false if there is no such upload, or if it has more bytes. Throws as createUpload. */
 export function* declareLength(id: UploadId, length: number): Work<boolean> {
   const upload = yield* findUnfinished(id)
-  if (upload?.length !== null) return false
+  if (upload?.length !== null || length < upload.offset) return false
   yield* reserve(upload, { items: 0, bytes: length - upload.offset })
   yield* write('UPDATE uploads SET length = $1 WHERE id = $2', length, id)
   return true
 }
 
-/** Sets an unfinished upload's offset if it was `from`, else returns false. Throws as createUpload. */
+/**
+ * Sets an unfinished upload's offset if it was `from`, else returns false; also if `to` is its length, which only finishUpload reaches: another
+ * server may have declared it since the upload was read. Throws as createUpload.
+ */
 export function* moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Work<boolean> {
   const upload = yield* findUnfinished(id)
-  if (upload?.offset !== from) return false
+  if (upload?.offset !== from || (upload.length !== null && to >= upload.length)) return false
   if (upload.length === null) yield* reserve(upload, { items: 0, bytes: to - from })
   yield* write('UPDATE uploads SET received = $1, expires_at = $2 WHERE id = $3', to, expiresAt, id)
   return true

@@ -18,7 +18,7 @@ export interface OpenedStore extends AsyncDisposable {
   /** The number of blobs in the store, received or committed. */
   readonly count: () => Promise<number>
   /** A new resumable upload of this length. */
-  readonly newUpload: (length: number) => Promise<PartialUpload>
+  readonly newUpload: (length: number | null) => Promise<PartialUpload>
 }
 
 const noLimit = Number.MAX_SAFE_INTEGER

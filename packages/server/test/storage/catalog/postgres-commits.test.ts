@@ -156,7 +156,7 @@ describe('PostgreSQL: commits', () => {
     const bucketId = await newBucket(catalog, 'b')
     const piece = new Uint8Array(5 * 1024 * 1024)
     const length = piece.byteLength
-    const uploads = Array.from({ length: 4 }, () => newUpload(bucketId, { length }))
+    const uploads = Array.from({ length: 4 }, () => newUpload(bucketId, { length: length + 1 }))
     for (const upload of uploads) await catalog.createUpload(upload)
     commits = 0
     const move = { from: 0, to: length, expiresAt: 1_000 }
