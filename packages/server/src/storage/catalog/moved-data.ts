@@ -26,16 +26,17 @@ const refusal = {
     AS $$BEGIN RAISE EXCEPTION 'mediabucket migrate has moved the rows' USING ERRCODE = 'read_only_sql_transaction'; END$$`,
 }
 
-/** Each change that a response confirms changes one of these tables, among others. */
-const refusals = ['buckets', 'tokens', 'signing_keys', 'webhooks', 'uploads', 'object_uploads'].map(
-  (table) => ({
-    set: {
-      sqlite: null,
-      postgres: `CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE ON ${table} EXECUTE FUNCTION refuse_change()`,
-    },
-    remove: { sqlite: null, postgres: `DROP TRIGGER IF EXISTS moved ON ${table}` },
-  }),
-)
+/** Each change that a response confirms changes one of these tables, among others. Of a link, it is the event. */
+const refusals = [
+  ...['buckets', 'tokens', 'signing_keys', 'webhooks', 'uploads', 'object_keys', 'object_uploads'],
+  'audit_events',
+].map((table) => ({
+  set: {
+    sqlite: null,
+    postgres: `CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE ON ${table} EXECUTE FUNCTION refuse_change()`,
+  },
+  remove: { sqlite: null, postgres: `DROP TRIGGER IF EXISTS moved ON ${table}` },
+}))
 
 /**
  * From then on, no process but a transfer opens the catalog, and those that use it change nothing any more. A trigger is created when the transactions
