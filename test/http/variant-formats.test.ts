@@ -243,6 +243,28 @@ describe('V20 an animated picture', () => {
     for (let page = 1; page < (metadata.pages ?? 1); page += 1) expect(await lineOf(page)).toBe(first)
   })
 
+  test('V1 the frames move also if they show the last row of a picture whose scaled height is between two numbers', async () => {
+    // 52 × 39 pixels in 30 × 20: the scaled height is 22.5.
+    const scenes = [20, 24].map((x) =>
+      Buffer.from(
+        `<svg xmlns="http://www.w3.org/2000/svg" width="52" height="39"><rect width="100%" height="100%" fill="#888"/>
+        <circle cx="${x}" cy="36" r="4" fill="#e02020"/></svg>`,
+      ),
+    )
+    const pngs = await Promise.all(scenes.map((scene) => sharp(scene).ensureAlpha().png().toBuffer()))
+    const bytes = await sharp(pngs, { join: { animated: true } })
+      .gif({ delay: [100, 110] })
+      .toBuffer()
+    const { authorization } = await bucketWith(server, '--crop', 'attention')
+    const item = await upload(server, Uint8Array.from(bytes), {
+      name: 'a.gif',
+      type: 'image/gif',
+      authorization,
+    })
+    const { metadata } = await get(item.id, 'gif')
+    expect([metadata.pages, metadata.width, metadata.pageHeight]).toEqual([2, 30, 20])
+  })
+
   test('renders each size once', async () => {
     const item = await store(await made['image/gif'](), 'image/gif')
     const before = await renderCount(server)

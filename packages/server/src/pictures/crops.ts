@@ -42,8 +42,10 @@ export function resizeFrameTo(
     return resizeTo(frame, form, canvas)
   const { width, height } = first
   const scaled = scaledDimensions(canvas, variantScale(form, canvas))
-  // The library states how far it has moved the frame.
-  return frame
-    .resize({ ...scaled, fit: 'fill' })
-    .extract({ left: -cropOffsetLeft, top: -cropOffsetTop, width, height })
+  // The library states how far it has moved the frame, which it may have scaled to a side that is longer by a pixel.
+  return frame.resize({ ...scaled, fit: 'fill' }).extract({
+    left: Math.min(-cropOffsetLeft, scaled.width - width),
+    top: Math.min(-cropOffsetTop, scaled.height - height),
+    ...{ width, height },
+  })
 }
