@@ -1,5 +1,5 @@
 import { AnswerError, type Problem, ProblemError } from '@mediabucket/client'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { kindsText, limitTexts } from '../src/limit-texts.ts'
 import { loadTexts, strings } from '../src/strings.ts'
 import { byPath, isSystemFile } from '../src/uploads/chosen-files.ts'
@@ -13,6 +13,7 @@ import {
   type UploadEntry,
   type UploadList,
 } from '../src/uploads/uploader/upload-list.ts'
+import { createUploader, type UploaderOptions } from '../src/uploads/uploader/uploader.ts'
 import { canFit } from '../src/uploads/uploads-view.ts'
 
 await loadTexts('links', 'uploads')
@@ -154,6 +155,41 @@ test('G12 without progress the speed falls, and after 10 seconds there is no est
   expect([speed.bytesPerSecond, speed.secondsLeft]).toEqual([null, null])
   at(21_000, 11)
   expect(speed.bytesPerSecond).toBeGreaterThan(1e5)
+})
+
+test('G12 nothing is drawn any more after the page of a bucket is closed while files are sent', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+  const sending = Promise.withResolvers<void>()
+  let drawn = 0
+  const client: UploaderOptions['client'] = {
+    uploadAll(_, { signal } = {}) {
+      sending.resolve()
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    },
+    deleteUpload: async () => undefined,
+  }
+  const uploader = createUploader({
+    bucket: 'pictures',
+    client,
+    largeFileClient: { upload: () => Promise.reject(new Error('there is no large file')) },
+    limitsNow: async () => null,
+    onChange: () => {
+      drawn += 1
+    },
+    onUnreachable() {},
+    onRefused() {},
+  })
+  await uploader.add([{ file: new File(['a'], 'a.txt'), path: 'a.txt', reread: null }])
+  await sending.promise
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(drawn).toBeGreaterThan(3)
+  uploader.close()
+  drawn = 0
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect([drawn, vi.getTimerCount()]).toEqual([0, 0])
 })
 
 test.each([

@@ -7,9 +7,9 @@ import type { UploadEntry, UploadList } from './upload-list.ts'
 
 /** What the senders of files need from the page. */
 export interface SendOptions {
-  readonly client: Client
+  readonly client: Pick<Client, 'uploadAll' | 'deleteUpload'>
   /** Waits longer for responses: to the last bytes of a large file, the server responds when it has stored all of them. */
-  readonly largeFileClient: Client
+  readonly largeFileClient: Pick<Client, 'upload'>
   onChange(): void
   onStored(entries: readonly UploadEntry[]): void
   /** The resumable upload or the form of these entries changed, which a later visit needs. */

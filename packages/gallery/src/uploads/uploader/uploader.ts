@@ -1,16 +1,15 @@
-import type { Client, Token } from '@mediabucket/client'
+import type { Token } from '@mediabucket/client'
 import { refusalByLimits } from '../../limit-texts.ts'
 import type { ChosenFile } from '../chosen-files.ts'
 import type { UploadsView } from '../uploads-view.ts'
+import type { SendOptions } from './outcomes.ts'
 import { createSavedUploads, sampleHash } from './saved-uploads.ts'
 import { createSendQueue } from './send-queue.ts'
 import { createSpeed } from './speed.ts'
 import { createUploadList, newEntry, type UploadEntry } from './upload-list.ts'
 
-export interface UploaderOptions {
+export interface UploaderOptions extends Pick<SendOptions, 'client' | 'largeFileClient'> {
   readonly bucket: string
-  readonly client: Client
-  readonly largeFileClient: Client
   /** The token with what is left of its limits: files that exceed them fail without a request. Null if the server decides. */
   limitsNow(): Promise<Pick<Token, 'limits' | 'left'> | null>
   onChange(view: UploadsView): void
@@ -62,6 +61,7 @@ export function createUploader(options: UploaderOptions): Uploader {
   let [counter, maxRows] = [0, 50]
   let scheduled: ReturnType<typeof setTimeout> | undefined
   let repeated: ReturnType<typeof setTimeout> | undefined
+  let closed = false
 
   const queue = createSendQueue(list, {
     client,
@@ -75,7 +75,7 @@ export function createUploader(options: UploaderOptions): Uploader {
   })
 
   function changed(): void {
-    scheduled ??= setTimeout(publish, updateInterval)
+    if (!closed) scheduled ??= setTimeout(publish, updateInterval)
   }
 
   function publish(): void {
@@ -257,6 +257,7 @@ export function createUploader(options: UploaderOptions): Uploader {
     hasSavedAll: saved.hasAll,
     saveNow: () => saved.saveNow(),
     close() {
+      closed = true
       saved.saveNow()
       clearTimeout(scheduled)
       clearTimeout(repeated)
