@@ -10,6 +10,7 @@ import type { Catalog } from '../../../src/storage/catalog/catalog.ts'
 import { openSqliteAuditLog } from '../../../src/storage/catalog/engines/sqlite/sqlite-audit-log.ts'
 import { openSqliteCatalog } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import { one, openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+import type { BucketId } from '../../../src/storage/catalog/records.ts'
 import { integer } from '../../../src/storage/catalog/statements.ts'
 import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCatalog, describeThreads } from './catalog-contract.ts'
@@ -97,6 +98,25 @@ test('Y9 a search in thousands of events leaves other work its turns, and goes o
   const first = await turnsOf(null)
   expect(first.turns).toBeGreaterThanOrEqual(5)
   expect((await turnsOf(first.next)).turns).toBeLessThan(3)
+})
+
+test('Y9 a search for the events of many buckets of one name takes about as long as one of all events', async () => {
+  const { catalog, log } = await openedLog()
+  const buckets = Array.from({ length: 100 }, (_, index) => (index + 10) as BucketId)
+  const downloads = Array.from({ length: 10_000 }, (_, index) => ({
+    ...({ action: 'download', by: service, target: 'one' } as const),
+    bucketId: buckets[index % buckets.length] ?? null,
+  }))
+  await catalog.recordEvents(downloads)
+  const none = { since: null, until: null, target: null, tokenId: null, action: 'upload' } as const
+  async function timeOf(selected: readonly BucketId[] | null): Promise<number> {
+    const start = performance.now()
+    expect((await log.read({ ...none, buckets: selected }, null, 10)).events).toEqual([])
+    return performance.now() - start
+  }
+  await timeOf(null)
+  // Some time for a machine that is busy.
+  expect(await timeOf(buckets)).toBeLessThan(5 * (await timeOf(null)) + 100)
 })
 
 test('O8 a missing index is named, with what to do, and what was opened is closed', async () => {

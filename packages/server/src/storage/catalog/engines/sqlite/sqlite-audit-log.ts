@@ -99,8 +99,8 @@ interface Source {
   readonly more: Condition | null
 }
 
-/** Buckets of one name that are searched by the index: SQLite joins up to 500 searches. Of more, all events are looked at. */
-const maxSearches = 100
+/** Buckets of one name that are searched by the index: a step looks at this many times its events. Of more, all events are looked at. */
+const maxSearches = 10
 
 /** A statement has one index for a table, and finds events of several buckets in the order of their numbers only by a sort of all. */
 function sourcesOf({ buckets, target, tokenId, action }: EventFilter): readonly Source[] {
