@@ -191,7 +191,7 @@ describe('V19 the sizes of a bucket', () => {
     await first.stop()
     await using later = await startServer(serviceSizes, first.data)
     await until('the variant of the size is removed', () => namesOf(later).length === 2)
-    expect(namesOf(later).map((name) => name.split('.')[1])).toEqual(['contain-300x300-2', 'contain-64x64-2'])
+    expect(namesOf(later).map((name) => name.split('.')[1])).toEqual(['contain-300x300-3', 'contain-64x64-3'])
     await later.stop()
     await using last = await startServer({ MEDIABUCKET_RENDER_AHEAD: 'off' }, first.data)
     await until('sizes of the service, too', () => namesOf(last).length === 1)

@@ -272,8 +272,8 @@ describe('V20 an animated picture', () => {
     expect(await renderCount(server)).toBe(before + 2)
     const { rows } = storedVariants(server)
     expect(rows.filter((name) => name.startsWith(item.id)).map((name) => name.split('.')[1])).toEqual([
-      'contain-40x40-2-animated',
-      'cover-30x20-2-gif-animated',
+      'contain-40x40-3-animated',
+      'cover-30x20-3-gif-animated',
     ])
   })
 })

@@ -54,7 +54,7 @@ test('V1 a picture that is smaller than a size is not enlarged; with cover it is
   expect((await get('strip', {}, small)).shape).toEqual(['webp', 105, 100])
 })
 
-test.each(['33', '320', 'CARD', 'card=', 'large', 'thumb-2', 'thumb-2-avif'])(
+test.each(['33', '320', 'CARD', 'card=', 'large', 'thumb-3', 'thumb-3-avif'])(
   'V1 a size that the operator has not listed gets a 400 problem and is not rendered: %s',
   async (name) => {
     const before = await renderCount(server)

@@ -113,7 +113,7 @@ test('V7 deleting an item removes its variants at once, also from the disk', asy
   const { id } = await uploadPicture(server, noise(1000).jpeg().toBuffer(), 'image/jpeg')
   for (const variant of ['thumb', 'medium']) await bytesOf(await fetch(variantUrl(server, id, variant)))
   await until('both are stored', () => variantCount(server) === 2)
-  expect(storedVariants(server)).toEqual({ rows: [`${id}.thumb-2`], files: [`${id}.medium-2`] })
+  expect(storedVariants(server)).toEqual({ rows: [`${id}.thumb-3`], files: [`${id}.medium-3`] })
   await server.request(`/api/media/${id}`, { method: 'DELETE' })
   for (const variant of ['thumb', 'medium'])
     await expectProblem(await fetch(variantUrl(server, id, variant)), 404, 'media-unknown')
@@ -125,7 +125,7 @@ test('V5 with MEDIABUCKET_INLINE_SIZE=0 all variants are files', async () => {
   const { id } = await uploadPicture(server, png(), 'image/png')
   const thumb = await bytesOf(await fetch(variantUrl(server, id)))
   await until('it is stored', () => variantCount(server) === 1)
-  expect(storedVariants(server)).toEqual({ rows: [], files: [`${id}.thumb-2`] })
+  expect(storedVariants(server)).toEqual({ rows: [], files: [`${id}.thumb-3`] })
   expect(await bytesOf(await fetch(variantUrl(server, id)))).toEqual(thumb)
 })
 

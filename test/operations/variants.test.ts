@@ -42,7 +42,7 @@ test('V9, F1 fsck moves orphaned variants, also while a server is running, and l
   for (const name of lost)
     expect(await readFile(join(server.data, 'lost+found', name), 'utf8')).toBe('left behind')
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
-  expect(storedVariants(server)).toEqual({ rows: [`${id}.thumb-2`], files: [] })
+  expect(storedVariants(server)).toEqual({ rows: [`${id}.thumb-3`], files: [] })
 })
 
 test('V9, F1 fsck moves a variants.db that is not a database, and the next start creates another one', async () => {

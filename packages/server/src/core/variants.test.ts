@@ -40,7 +40,7 @@ test.each([
 
 test('a size has another key in each format, and a new key if it is changed; names do not change keys', () => {
   const keysOf = (text: string) => createVariantList(parseVariantSizes(text) ?? []).keys
-  expect(keysOf('')).toEqual(['thumb-2', 'thumb-2-avif', 'medium-2', 'medium-2-avif'])
+  expect(keysOf('')).toEqual(['thumb-3', 'thumb-3-avif', 'medium-3', 'medium-3-avif'])
   const all = ['thumb=300', 'thumb=300:cover', 'thumb=300x200', 'thumb=400:cover'].map(
     (text) => keysOf(text)[0],
   )

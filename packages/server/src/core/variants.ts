@@ -22,7 +22,7 @@ export interface Variant extends VariantSize {
 }
 
 /** Part of the keys of variants. Increment it when the rendering changes. */
-const rendering = 2
+const rendering = 3
 
 /** The key depends on the size, not on its name, so that a size that the operator changes gets variants of its own. */
 function keyOf(size: VariantSize, format: VariantFormat, crop: Crop | number): VariantKey {
