@@ -137,6 +137,28 @@ test.each(['clear', 'tiny', 'white'])(
   },
 )
 
+test.each(['plain', 'tiny', 'link'])(
+  'V6, V13 a picture of which the decoder only warns has variants and a placeholder, whatever size is the first: %s',
+  async (name) => {
+    const noise = Uint8Array.from({ length: 300 * 200 * 3 }, (_, index) => (index * 7_919) ^ (index >> 3))
+    const picture = await sharp(noise, { raw: { width: 300, height: 200, channels: 3 } })
+      .jpeg()
+      .toBuffer()
+    // A marker in the middle of the picture ends the data before it.
+    const at = Math.floor(picture.length / 2)
+    const marker = Buffer.from([0xff, 0xd3])
+    const item = await store(
+      Buffer.concat([picture.subarray(0, at), marker, picture.subarray(at)]),
+      'image/jpeg',
+    )
+    await get(item.id, name)
+    await until('it has a placeholder', async () => {
+      const response = await server.request(`/api/media/${item.id}`)
+      return (await readItem(response)).thumbhash
+    })
+  },
+)
+
 /** The mean difference of two pictures, as they are shown in front of grey, for each channel of each pixel. */
 async function difference(one: Buffer, other: Buffer): Promise<number> {
   const [a, b] = await Promise.all(

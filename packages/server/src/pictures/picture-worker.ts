@@ -189,25 +189,27 @@ async function resize(sharp: Sharp['default'], task: ResizeTask, source: Source)
   // The library takes whole numbers of 32 bits for those of 8.
   if (metadata.depth === 'uint' || metadata.depth === 'int') return { outcome: 'unknown-form' }
   const shown = source.isUpright ? metadata : metadata.autoOrient
-  const bytes = (await renderAnimation(sharp, task)) ?? (await renderStill())
+  // Of what the decoder only warns about, the picture is shown.
+  const open = (): Picture =>
+    inSrgb(
+      sharp(source.picture, {
+        limitInputPixels: maxPixels,
+        sequentialRead: true,
+        autoOrient: !source.isUpright,
+        failOn: 'error',
+      }),
+      metadata,
+    )
   async function renderStill(): Promise<Uint8Array<ArrayBuffer>> {
-    const opened = sharp(source.picture, {
-      limitInputPixels: maxPixels,
-      sequentialRead: true,
-      autoOrient: !source.isUpright,
-      failOn: 'error',
-    })
-    const resized = resizeTo(inSrgb(opened, metadata), form, shown)
+    const resized = resizeTo(open(), form, shown)
     return await encoders[form.format](resized, qualityOf(form)).toBuffer()
   }
+  const bytes = (await renderAnimation(sharp, task)) ?? (await renderStill())
 
   const tolerance = toleranceOf(source, metadata)
   if (recorded === null || (recorded.thumbhash !== null && tolerance === null))
     return { outcome: 'resized', bytes, preview: null }
-  const hashed = isHashable(form, metadata, shown)
-    ? sharp(bytes)
-    : inSrgb(sharp(source.picture, { limitInputPixels: maxPixels, autoOrient: !source.isUpright }), metadata)
-  const preview = await describe(source, shown, hashed)
+  const preview = await describe(source, shown, isHashable(form, metadata, shown) ? sharp(bytes) : open())
   if (recorded.thumbhash === null) return { outcome: 'resized', bytes, preview }
   const isCorrection = tolerance !== null && !isSamePicture(preview, recorded, tolerance)
   return { outcome: 'resized', bytes, preview: isCorrection ? { ...preview, isCorrection } : null }
