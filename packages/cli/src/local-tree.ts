@@ -174,6 +174,13 @@ export async function stayingAt(directory: string): Promise<() => Promise<void>>
   }
 }
 
+/** Whether a path is one of these places, or below one. Each place ends with a slash. */
+export function isWithin(path: string, places: ReadonlySet<string>): boolean {
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
+    if (places.has(path.slice(0, at + 1))) return true
+  return places.has(`${path}/`)
+}
+
 /** The order of the bytes of UTF-8, in which the service lists paths: that of the code points, not of the code units of UTF-16. */
 export function comparePaths(one: string, other: string): number {
   const length = Math.min(one.length, other.length)

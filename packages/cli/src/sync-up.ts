@@ -5,7 +5,7 @@ import { cleanPath } from '@mediabucket/client/rules'
 import type { ClientContext } from './client-command.ts'
 import { hashOfFile, isPart } from './downloads.ts'
 import type { LocalFault, LocalFile } from './local-files.ts'
-import { type TreeFault, type TreeFile, walkTree } from './local-tree.ts'
+import { isWithin, type TreeFault, type TreeFile, walkTree } from './local-tree.ts'
 import { forEach, type PlannedFile } from './small-uploads.ts'
 import {
   type CountedItem,
@@ -285,8 +285,8 @@ class UpwardSync {
   /** Faults are known at the end only, and an item must not be deleted because its file was not found. */
   async #deleteOthers(): Promise<void> {
     const { isDryRun } = this.#args
-    const held = [...this.#leftOut, ...this.#faults.map(({ key }) => `${key}/`)]
-    const others = this.#leftovers.filter(({ path }) => !held.some((start) => `${path}/`.startsWith(start)))
+    const held = new Set([...this.#leftOut, ...this.#faults.map(({ key }) => `${key}/`)])
+    const others = this.#leftovers.filter(({ path }) => !isWithin(path, held))
     this.#refusal =
       others.length > 0 && this.#faults.some(({ isUnread }) => isUnread)
         ? 'Nothing is deleted, because not all directories could be read.'

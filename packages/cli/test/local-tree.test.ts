@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { cleanPath } from '@mediabucket/client/rules'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { comparePaths, walkTree } from '../src/local-tree.ts'
+import { comparePaths, isWithin, walkTree } from '../src/local-tree.ts'
 
 let directory = ''
 beforeAll(async () => {
@@ -21,6 +21,17 @@ test('paths are compared by the bytes of UTF-8', () => {
       expect(Math.sign(comparePaths(one, other))).toBe(inBytes(one, other))
     }),
   )
+})
+
+test('a path is within a place that it has or is below, also of very many paths and places', () => {
+  const places = new Set(['a/', 'b/c/', '.DS_Store/'])
+  expect(['a', 'a/b', 'b/c', 'b/c/d/e', '.DS_Store'].map((path) => isWithin(path, places))).not.toContain(
+    false,
+  )
+  expect(['ab', 'b', 'b/cd', 'c/a', 'b/c.txt'].map((path) => isWithin(path, places))).not.toContain(true)
+  const folders = Array.from({ length: 20_000 }, (_, index) => `folder ${index}/`)
+  const systemFiles = new Set(folders.map((folder) => `${folder}.DS_Store/`))
+  expect(folders.filter((folder) => isWithin(`${folder}picture.jpg`, systemFiles))).toEqual([])
 })
 
 /** The paths that a walk finds, and what it reports. */
