@@ -335,7 +335,7 @@ export function checkPreconditions(
 
 /**
  * Whether the Range header applies (RFC 9110, section 13.1.5): always without If-Range, otherwise only where If-Range
- * matches. The bytes of an item never change, so their date is a strong validator.
+ * matches. Only bytes that never change have a date, so it is a strong validator.
  */
 export function rangeApplies(ifRange: string | undefined, { etag, lastModified }: Validators): boolean {
   if (ifRange === undefined) return true

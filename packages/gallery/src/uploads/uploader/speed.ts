@@ -24,14 +24,14 @@ const timeConstant = 3
 const minSeconds = 1
 
 /** There is no estimate after this long without progress. Seconds. */
-const stalledAfter = 10
+const maxIdle = 10
 
 export function createSpeed(): Speed {
   let last: { readonly now: number; readonly done: Amount } | null = null
   // Exponentially weighted sums.
   let [seconds, bytes, work, workLeft, idle] = [0, 0, 0, 0, 0]
   const workOf = (amount: Amount) => amount.bytes + amount.files * costPerFile
-  const known = () => seconds >= minSeconds && work > 0 && idle < stalledAfter
+  const known = () => seconds >= minSeconds && work > 0 && idle < maxIdle
   return {
     update(now, done, left) {
       workLeft = workOf(left)

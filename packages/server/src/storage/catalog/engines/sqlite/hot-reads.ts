@@ -84,7 +84,7 @@ export class UnchangedReads<Key, Value> {
     this.#rows = createUnchangedRows(db, { ...parts, read })
   }
 
-  /** Null if there is no such row. Begins after the other reads of the tick were requested. */
+  /** Null if there is no such row. Begins in a microtask, together with the reads that were requested before it. */
   readonly read = (key: Key): Promise<Value | null> =>
     new Promise((resolve, reject) => this.#pending.add({ key, resolve, reject }))
 
