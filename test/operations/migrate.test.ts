@@ -40,13 +40,13 @@ function copiedItems(target: string): number {
 /** Runs a migration, and kills it before its call of this number, among those with such a line (test/faults/kill-at-call.ts). */
 async function killMigration(
   settings: Readonly<Record<string, string>>,
-  target: string,
+  targets: readonly string[],
   calls: string,
   number = 1,
 ): Promise<void> {
   const NODE_OPTIONS = `--import ${new URL('../faults/kill-at-call.ts', import.meta.url).href}`
   const env = { ...settings, NODE_OPTIONS, KILL_MATCH: calls, KILL_AT: `${number}` }
-  await expect(runCommand(['migrate', '--to', target], env)).rejects.toMatchObject({ signal: 'SIGKILL' })
+  await expect(migrate(env, ...targets)).rejects.toMatchObject({ signal: 'SIGKILL' })
 }
 
 describe('with a PostgreSQL server', () => {
@@ -163,6 +163,61 @@ describe('with a PostgreSQL server', () => {
     }
   })
 
+  test('F11 a service that was left running on a store whose bytes have moved confirms no change after the migration', async () => {
+    await using directory = await temporaryDirectory()
+    const { url, release } = await createDatabase()
+    const [data, other] = [join(directory.path, 'data'), join(directory.path, 'other')]
+    const settings = { ...base, ...(await s3Settings()), MEDIABUCKET_DATABASE_URL: url }
+    const { MEDIABUCKET_BLOBS_URL: store = '' } = await s3Settings()
+    try {
+      await using server = await startServer(settings, data)
+      const authorization = `Bearer ${server.token}`
+      const listed = await fill(server)
+      const moved = await migrate({ ...settings, MEDIABUCKET_DATA: other }, store)
+      expect(moved.stdout).toContain('Copied the bytes of 5 items')
+      {
+        await using later = await startServer({ ...settings, MEDIABUCKET_BLOBS_URL: store }, other)
+        listed.push((await upload(later, 'on the new store', { authorization })).url)
+        const lost = { method: 'POST', body: 'lost', headers: { 'content-type': 'text/plain' } }
+        expect((await server.request('/api/media', lost)).status).toBe(503)
+        expect(await listAll(server)).toEqual(listed)
+        expect(await brokenItems(later, listed, authorization)).toEqual([])
+        await runCommand(['migrate', '--reopen'], { ...settings, MEDIABUCKET_DATA: other })
+        const headers = { ...lost.headers, authorization }
+        expect((await later.request('/api/media', { ...lost, headers })).status).toBe(503)
+        expect(await later.stop()).toBe(0)
+      }
+      expect(await server.stop()).toBe(0)
+    } finally {
+      await release()
+    }
+  })
+
+  test('F11 a migration of the bytes that is killed between its last steps is completed by the same command', async () => {
+    await using directory = await temporaryDirectory()
+    const { url, release } = await createDatabase()
+    const [first, second] = [join(directory.path, 'first'), join(directory.path, 'second')]
+    const settings = { ...base, MEDIABUCKET_DATABASE_URL: url, MEDIABUCKET_DATA: first }
+    try {
+      const server = await startServer(settings, first)
+      const authorization = `Bearer ${server.token}`
+      const listed = await fill(server)
+      await server.stop()
+      await killMigration(settings, [url, second], '^renameSync .*/second/blobs/.identity')
+      await expect(startServer(settings, first)).rejects.toThrow('were moved by mediabucket migrate')
+      await expect(startServer(settings, second)).rejects.toThrow('is not the directory')
+      await expect(migrate(settings, url, `${second}-other`)).rejects.toMatchObject({
+        stderr: expect.stringContaining('were moved'),
+      })
+      expect((await migrate(settings, url, second)).stdout).toContain('Copied the bytes of 5 items')
+      await using later = await startServer(settings, second)
+      listed.push((await upload(later, 'on the new disk', { authorization })).url)
+      expect(await brokenItems(later, listed, authorization)).toEqual([])
+    } finally {
+      await release()
+    }
+  })
+
   test('F11 a migration to PostgreSQL that is killed as soon as the database has a table is completed by the same command', async () => {
     const { url, release } = await createDatabase()
     await using directory = await temporaryDirectory()
@@ -173,7 +228,7 @@ describe('with a PostgreSQL server', () => {
       await server.stop()
       const settings = { MEDIABUCKET_DATA: directory.path }
       // The first read after those that open the source.
-      await killMigration(settings, url, '^run BEGIN', 3)
+      await killMigration(settings, [url], '^run BEGIN', 3)
       expect(await rowsOf(url, "SELECT FROM pg_class WHERE relname = 'meta'")).toHaveLength(1)
       const onPostgres = { ...base, MEDIABUCKET_DATABASE_URL: url }
       await expect(startServer(onPostgres, directory.path)).rejects.toThrow('migration was interrupted')
@@ -335,7 +390,7 @@ test('F11 a migration that is killed is completed by the same command, and no se
   await seed({ data: source }, '--items', '3000')
 
   async function killBefore(calls: string, number: number): Promise<void> {
-    await killMigration(settings, target, calls, number)
+    await killMigration(settings, [target], calls, number)
     await expect(startServer({}, target)).rejects.toThrow('migration was interrupted')
   }
   // The target has no tables.

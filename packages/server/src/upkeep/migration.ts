@@ -22,8 +22,8 @@ interface Migrated {
 }
 
 /**
- * Moves rows, bytes or both to other engines: first the bytes, then the rows, and then the target can be used. Before that, a source
- * whose rows move is closed for every other process. Continues an interrupted migration. Throws TransferError if the source changes during the migration, or if the target has
+ * Moves rows, bytes or both to other engines: first the bytes, then the rows, and then the target can be used. Before that, the
+ * source is closed for every other process. Continues an interrupted migration. Throws TransferError if the source changes during the migration, or if the target has
  * other data.
  */
 export async function migrate(parts: {
@@ -35,12 +35,12 @@ export async function migrate(parts: {
   readonly settings: string
   /** Null if the bytes stay where they are. */
   readonly blobs: { readonly from: Pick<BlobStore, 'open'>; readonly to: BlobStore } | null
-  /** Called when the source is closed, before the target can be used. */
-  readonly onClosed: () => Promise<void>
+  /** Marks the bytes of the source as moved, if a service could start on them otherwise. Called before the target can be used. */
+  readonly markBytes: () => Promise<void>
   readonly onBytes: (done: number, of: number) => void
   readonly onRows: (done: number, of: number) => void
 }): Promise<Migrated> {
-  const { source, inspection, target, settings, blobs, onClosed, onBytes, onRows } = parts
+  const { source, inspection, target, settings, blobs, markBytes, onBytes, onRows } = parts
   const state = await source.state()
   const all = await source.countItems()
   // From here on no service starts on the target. A target that has other data is refused before any byte is copied.
@@ -48,14 +48,19 @@ export async function migrate(parts: {
   let done = 0
   const bytes = blobs && (await copyBlobs({ ...blobs, inspection, onItem: () => onBytes(++done, all) }))
   await requireUnchanged(source, state)
-  if (target === null) return { bytes, items: null, faulty: bytes?.faulty ?? [] }
+  if (target === null) {
+    // First the mark: a service that starts on these bytes has then read an earlier fence.
+    await markBytes()
+    await source.moveBytes(state)
+    return { bytes, items: null, faulty: bytes?.faulty ?? [] }
+  }
 
   const damaged = new Set<ItemId>(bytes?.faulty.map(({ id }) => id))
   const found = await transferRows({
     ...{ source, target, damaged, onItems: onRows },
     async onCopied() {
       await source.moveTo(settings, state)
-      await onClosed()
+      await markBytes()
     },
   })
   await target.finish()

@@ -102,6 +102,8 @@ async function reopen(config: Config): Promise<string> {
     const settings = (await source.movedTo()) ?? movedBytes
     if (settings === null) return 'The data were not moved by mediabucket migrate. Nothing was changed.'
     const identity = await source.blobsIdentity()
+    // Those that use the new store of the bytes.
+    if ((await source.movedTo()) === null) await source.moveBytes(await source.state())
     if (movedBytes !== null && identity !== null) await bytes.writeIdentity(identity)
     await source.reopen()
     return `The earlier data can be used again. Changes that were made with ${settings} are not in them.`
@@ -183,7 +185,7 @@ async function copyData(parts: {
     await withCatalog(config, async (catalog) =>
       ensureBlobsIdentity({ catalog, directory: await openBlobsDirectory(config) }),
     )
-  const identity = moves.bytes ? await requireStores(config, target, source) : null
+  const identity = moves.bytes ? await requireStores({ config, target, settings, source }) : null
   if (moves.rows) await markTransfer(target)
   lockTarget()
   const rows = moves.rows ? await open(openCatalogTarget(target)) : null
@@ -199,33 +201,34 @@ async function copyData(parts: {
     blobs: moves.bytes
       ? { from: await open(openBlobs(config)), to: await open(openBlobsTarget(target)) }
       : null,
-    async onClosed() {
+    async markBytes() {
       const bytes = await openBlobsDirectory(config)
-      // The first start on the target replaces this identity. In a shared store it would keep the one of the source.
-      if (!moves.bytes && bytes.isShared) await bytes.writeIdentity(movedIdentity(settings))
+      // Where the bytes stay, the first start on the target replaces this identity. In a shared store it would keep the one of the source.
+      if (moves.bytes ? !moves.rows : bytes.isShared) await bytes.writeIdentity(movedIdentity(settings))
     },
     onBytes: progress.show,
     onRows: progress.show,
   })
   // The next start of a service on new rows gives its store an identity.
-  if (identity !== null && !moves.rows) {
-    await (await openBlobsDirectory(target)).writeIdentity(identity)
-    await (await openBlobsDirectory(config)).writeIdentity(movedIdentity(settings))
-  }
+  if (identity !== null && !moves.rows) await (await openBlobsDirectory(target)).writeIdentity(identity)
   return result
 }
 
 /** Returns the identity of the source of the bytes. Throws BlobsMismatchError, and CommandError if the target is in use. */
-async function requireStores(
-  config: Config,
-  target: Config,
-  source: Pick<CatalogSource, 'blobsIdentity'>,
-): Promise<string | null> {
-  await requireBlobsDirectory({ catalog: source, directory: await openBlobsDirectory(config) })
-  const identity = await source.blobsIdentity()
-  const bytes = await openBlobsDirectory(target)
+async function requireStores(parts: {
+  readonly config: Config
+  readonly target: Config
+  readonly settings: string
+  readonly source: Pick<CatalogSource, 'blobsIdentity'>
+}): Promise<string | null> {
+  const { config, target, settings, source } = parts
+  const [directory, bytes] = [await openBlobsDirectory(config), await openBlobsDirectory(target)]
   const found = await bytes.readIdentity()
-  // A migration of only the bytes may have been interrupted after it had written the identity.
+  // The same migration of only the bytes may have been interrupted after it had marked their source.
+  const isContinued = found === null && movedSettings(await directory.readIdentity()) === settings
+  if (!isContinued) await requireBlobsDirectory({ catalog: source, directory })
+  const identity = await source.blobsIdentity()
+  // Of earlier bytes of this catalog, which are used again.
   if (found !== null && found !== identity)
     throw new CommandError(`${bytes.path} holds the bytes of another catalog. Choose an empty TARGET.`)
   return identity

@@ -1,5 +1,5 @@
-import { type Work, write } from './statements.ts'
-import { writeMeta } from './upkeep.ts'
+import { type Query, type Work, write } from './statements.ts'
+import { readMeta, writeMeta } from './upkeep.ts'
 
 // What `mediabucket migrate` leaves where the data were: a mark in the catalog, and one in the store of the bytes.
 
@@ -23,33 +23,48 @@ export const movedKey = 'moved'
 const refusal = {
   sqlite: null,
   postgres: `CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql
-    AS $$BEGIN RAISE EXCEPTION 'mediabucket migrate has moved the rows' USING ERRCODE = 'read_only_sql_transaction'; END$$`,
+    AS $$BEGIN RAISE EXCEPTION 'mediabucket migrate has moved the data' USING ERRCODE = 'read_only_sql_transaction'; END$$`,
 }
 
-/** Each change that a response confirms changes one of these tables, among others. Of a link, it is the event. */
-const refusals = [
-  ...['buckets', 'tokens', 'signing_keys', 'webhooks', 'uploads', 'object_keys', 'object_uploads'],
-  'audit_events',
-].map((table) => ({
-  set: {
-    sqlite: null,
-    postgres: `CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE ON ${table} EXECUTE FUNCTION refuse_change()`,
-  },
-  remove: { sqlite: null, postgres: `DROP TRIGGER IF EXISTS moved ON ${table}` },
-}))
+const refusalBelow = (fence: number) => ({
+  sqlite: null,
+  postgres: `CREATE OR REPLACE TRIGGER fence BEFORE INSERT ON batches FOR EACH ROW WHEN (NEW.fence < ${fence}) EXECUTE FUNCTION refuse_change()`,
+})
 
 /**
- * From then on, no process but a transfer opens the catalog, and those that use it change nothing any more. A trigger is created when the transactions
- * that change its table have ended.
+ * Each transaction of a process adds a batch with the fence that the process has read when it opened the catalog. The trigger is created when all
+ * transactions that have begun have ended.
  */
-export function* markMoved(settings: string): Work<void> {
-  yield* unmarkMoved()
+function* refuseBelow(fence: number): Work<void> {
   yield* write(refusal)
-  for (const { set } of refusals) yield* write(set)
+  yield* write(refusalBelow(fence))
+}
+
+/** In `meta`: how often the bytes have moved without the rows, or were used again where they had been. */
+export const fenceKey = 'fence'
+export const fencePattern = /^\d{1,9}$/
+
+/** A fencing token: a process with an earlier one changes nothing any more. */
+export function* readFence(): Query<number> {
+  const fence = (yield* readMeta(fenceKey)) ?? ''
+  // A damaged one is corrected by fsck.
+  return fencePattern.test(fence) ? Number(fence) : 0
+}
+
+/** From then on, processes that have opened the catalog before change nothing any more: they would write the bytes to another store. */
+export function* raiseFence(): Work<void> {
+  const fence = (yield* readFence()) + 1
+  yield* writeMeta(fenceKey, `${fence}`)
+  yield* refuseBelow(fence)
+}
+
+/** From then on, no process but a transfer opens the catalog, and those that use it change nothing any more. */
+export function* markMoved(settings: string): Work<void> {
+  yield* refuseBelow((yield* readFence()) + 1)
   yield* writeMeta(movedKey, settings)
 }
 
 export function* unmarkMoved(): Work<void> {
-  for (const { remove } of refusals) yield* write(remove)
+  yield* refuseBelow(yield* readFence())
   yield* write('DELETE FROM meta WHERE key = $1', movedKey)
 }

@@ -10,7 +10,7 @@ import { itemColumnCount, itemColumns } from './items/item-columns.ts'
 import { parseItems, readItemDetails } from './items/item-rows.ts'
 import { storeRequest } from './items/items.ts'
 import { isTrash, refreshExpiry } from './items/trash.ts'
-import { markMoved, movedKey, unmarkMoved } from './moved-data.ts'
+import { markMoved, movedKey, raiseFence, unmarkMoved } from './moved-data.ts'
 import { readKeyDetails, type TransferredKey } from './objects/object-keys.ts'
 import type { BucketId, BucketSettings, IdempotentRequest, ItemDetails, NewItem } from './records.ts'
 import {
@@ -108,7 +108,7 @@ export interface CatalogRows {
   countItems(upTo?: ItemPosition): Promise<number>
 }
 
-/** A catalog whose rows move to another one. No other process may change it during the transfer. */
+/** A catalog whose rows or bytes move. No other process may change it during the transfer. */
 export interface CatalogSource extends CatalogRows {
   /** The settings of the place to which the rows have moved; null if they have not. */
   movedTo(): Promise<string | null>
@@ -117,6 +117,11 @@ export interface CatalogSource extends CatalogRows {
    * present one.
    */
   moveTo(settings: string, state: string): Promise<void>
+  /**
+   * From then on, processes that use the catalog change nothing any more, and those that open it do: the bytes have another store. Throws TransferError if
+   * `state` is not the present one.
+   */
+  moveBytes(state: string): Promise<void>
   /** Every process opens the catalog again, and changes it. */
   reopen(): Promise<void>
   blobsIdentity(): Promise<string | null>
@@ -338,9 +343,9 @@ export interface TransferEngine {
   close(): Promise<void>
 }
 
-/** As CatalogSource.moveTo. No other transaction changes the rows between the comparison and the commit. */
-function* moveTo(settings: string, state: string): Work<void> {
-  yield* markMoved(settings)
+/** No other transaction changes the rows between the comparison and the commit. */
+function* closeAt(state: string, closing: Work<void>): Work<void> {
+  yield* closing
   if ((yield* readState()) !== state) throw sourceChanged()
 }
 
@@ -352,7 +357,8 @@ export const sourceChanged = (): TransferError =>
 export const createSource = ({ query, write, close }: TransferEngine): CatalogSource => ({
   ...createRows(query),
   movedTo: () => query(readMeta(movedKey)),
-  moveTo: (settings, state) => write(() => moveTo(settings, state)),
+  moveTo: (settings, state) => write(() => closeAt(state, markMoved(settings))),
+  moveBytes: (state) => write(() => closeAt(state, raiseFence())),
   reopen: () => write(unmarkMoved),
   blobsIdentity: () => query(blobsIdentity()),
   close,

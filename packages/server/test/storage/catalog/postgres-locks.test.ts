@@ -103,7 +103,7 @@ describe('PostgreSQL: locks', () => {
       input: [id, 0, 10, expiresAt],
     })
     const writes = [adding(locked), adding(one, item), moving(lockedUpload), moving(upload), adding(locked)]
-    const outcomes = await commitBatch(connections, writes, 100)
+    const outcomes = await commitBatch(connections, 0, writes, 100)
     const busy = { error: expect.objectContaining({ code: 'catalog-busy' }) }
     expect(outcomes).toEqual([busy, { output: undefined }, busy, { output: true }, busy])
     expect(await allPages(catalog, one)).toEqual([item.id])

@@ -417,6 +417,6 @@ export const tableChecks: Readonly<Record<string, TableCheck>> = {
   batches: {
     key: ['id'],
     only: 'postgres',
-    columns: { id: text(), is_cancelled: text(), created_at: text() },
+    columns: { id: text(), is_cancelled: text(), fence: optional(int4()), created_at: text() },
   },
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { locationKey, renewHistory } from '../feed/history.ts'
+import { fenceKey, fencePattern, raiseFence } from '../moved-data.ts'
 import { type Query, type Work, write } from '../statements.ts'
 import { identityPattern, readMeta, writeMeta } from '../upkeep.ts'
 
@@ -66,6 +67,7 @@ const checks: Readonly<Record<string, MetaCheck>> = {
   failed_commits: { pattern: /^\d+$/ },
   write_check: { pattern: /^\d+$/ },
   variant_sizes: { pattern: identityPattern },
+  [fenceKey]: { pattern: fencePattern, correct: raiseFence },
 }
 
 /** The rows of `meta` that are missing or wrong. A database whose version is wrong cannot be opened. */

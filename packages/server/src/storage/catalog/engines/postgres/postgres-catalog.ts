@@ -22,9 +22,11 @@ import {
   listAtOnce,
   searchItems,
 } from '../../lists/item-searches.ts'
+import { readFence } from '../../moved-data.ts'
 import { findKey } from '../../objects/object-keys.ts'
 import type { Bucket, BucketId, ContentId, Grant, Item, PageRows, Servability } from '../../records.ts'
 import { bytes, integer, type Query, type Row, text } from '../../statements.ts'
+import { readMeta } from '../../upkeep.ts'
 import { pageOf, pageRows, type Reads, readItemsAt, readLivePage } from './positions.ts'
 import { openDatabase, requireNoTransfer } from './postgres-database.ts'
 import { PostgresBell } from './postgres-feed-bell.ts'
@@ -50,11 +52,11 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const counts = connectionCounts[options.role]
   let onOpened = () => {}
   const connections = await openDatabase(options.url, { ...counts, onOpened: () => onOpened() })
-  const epoch = await readOpened(connections).catch(async (error: unknown) => {
+  const { epoch, fence } = await readOpened(connections).catch(async (error: unknown) => {
     await connections.close()
     throw error
   })
-  const writer = openWriter(connections, counts.writers, options.onCommit ?? (() => {}))
+  const writer = openWriter(connections, fence, counts.writers, options.onCommit ?? (() => {}))
   let isClosed = false
 
   async function reading<T>(work: (session: Session) => Promise<T>): Promise<T> {
@@ -116,11 +118,15 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   return catalog
 }
 
-/** Returns the epoch of a catalog to which no transfer is under way; damaged data may have none, and then it is empty. */
-async function readOpened(connections: Parameters<typeof requireNoTransfer>[0]): Promise<string> {
+/** Reads the fence, and the epoch, of a catalog to which no transfer is under way; damaged data may have no epoch, and then it is empty. */
+async function readOpened(
+  connections: Parameters<typeof requireNoTransfer>[0],
+): Promise<{ readonly epoch: string; readonly fence: number }> {
   await requireNoTransfer(connections)
-  const [row] = await connections.read((session) => session.run("SELECT value FROM meta WHERE key = 'epoch'"))
-  return row === undefined ? '' : text(row, 0)
+  return connections.read(async ({ run }) => ({
+    epoch: (await runQuery(run, readMeta('epoch'))) ?? '',
+    fence: await runQuery(run, readFence()),
+  }))
 }
 
 /** Milliseconds from the opening of connections to a comparison, and between attempts that fail. */

@@ -433,6 +433,8 @@ CREATE TABLE changes (
 CREATE TABLE batches (
   id uuid PRIMARY KEY,
   is_cancelled bool NOT NULL DEFAULT false,
+  -- Of the process (storage/catalog/moved-data.ts).
+  fence int4,
   created_at timestamptz NOT NULL DEFAULT now()
 );
 

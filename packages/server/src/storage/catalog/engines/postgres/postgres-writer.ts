@@ -68,11 +68,12 @@ interface Lane {
 }
 
 /**
- * Additions and removals of one bucket's items use the same lane, so that the bucket's row is locked once for many of them. Other
+ * `fence` is the one with which the process has opened the catalog. Additions and removals of one bucket's items use the same lane, so that the bucket's row is locked once for many of them. Other
  * writes use the first lane. `onCommit` receives the seconds of each transaction.
  */
 export function openWriter(
   connections: Connections,
+  fence: number,
   laneCount: number,
   onCommit: (seconds: number) => void,
 ): Writer {
@@ -88,6 +89,7 @@ export function openWriter(
       const start = performance.now()
       const outcomes = await commitBatch(
         connections,
+        fence,
         batch.map(({ write }) => write),
       )
       onCommit((performance.now() - start) / 1000)
@@ -193,6 +195,7 @@ class GroupFailed extends Error {
  */
 export async function commitBatch(
   connections: Connections,
+  fence: number,
   writes: readonly Write[],
   timeout = lockTimeout,
 ): Promise<readonly Outcome[]> {
@@ -203,7 +206,7 @@ export async function commitBatch(
     let sent: readonly Outcome[] | null = null
     try {
       return await connections.write((session) =>
-        runBatch(session, beginBatch(id, timeout), groups, (outcomes) => {
+        runBatch(session, beginBatch(id, fence, timeout), groups, (outcomes) => {
           sent = outcomes
         }),
       )
@@ -218,7 +221,7 @@ export async function commitBatch(
       if (error instanceof GroupFailed) {
         if (writes.length === 1) return failAll(writes, asFault(error.cause))
         groups = writes.map((write) => [write])
-      } else if (sqlState(error) === '55P03') return commitEachBucket(connections, writes, error)
+      } else if (sqlState(error) === '55P03') return commitEachBucket(connections, fence, writes, error)
       else if (attempt === attempts || !(isConflict(error) || isDead(error)))
         return failAll(writes, asFault(error))
     }
@@ -228,6 +231,7 @@ export async function commitBatch(
 /** Applies the writes in one transaction for each bucket, after one transaction for all buckets failed with `error`. */
 async function commitEachBucket(
   connections: Connections,
+  fence: number,
   writes: readonly Write[],
   error: unknown,
 ): Promise<readonly Outcome[]> {
@@ -240,7 +244,7 @@ async function commitEachBucket(
   const outcomes = new Map<Write, Outcome>()
   if (parts.length > 1)
     for (const part of parts) {
-      const some = await commitBatch(connections, part, shortLockTimeout)
+      const some = await commitBatch(connections, fence, part, shortLockTimeout)
       for (const [index, outcome] of some.entries()) {
         const write = part[index]
         if (write) outcomes.set(write, outcome)
@@ -251,8 +255,8 @@ async function commitEachBucket(
 
 const failAll = (writes: readonly Write[], error: unknown): Outcome[] => writes.map(() => ({ error }))
 
-const beginBatch = (id: string, timeout: number): string =>
-  `SET LOCAL lock_timeout = ${timeout};INSERT INTO batches (id) VALUES ('${id}')`
+const beginBatch = (id: string, fence: number, timeout: number): string =>
+  `SET LOCAL lock_timeout = ${timeout};INSERT INTO batches (id, fence) VALUES ('${id}', ${fence})`
 
 /** Runs the groups in one transaction. Calls `onCommit` before the commit is sent. */
 async function runBatch(
