@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { cp } from 'node:fs/promises'
+import { cp, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -377,6 +377,20 @@ test('F11 a target with data is refused, and so is the same directory', async ()
     stderr: expect.stringContaining('another catalog'),
   })
   await expect(migrate(settings, directory.path)).rejects.toMatchObject({ code: 2 })
+})
+
+test('F11 a directory with other files is refused and not changed', async () => {
+  await using directory = await temporaryDirectory()
+  const [source, target] = [join(directory.path, 'source'), join(directory.path, 'target')]
+  const server = await startServer(base, source)
+  await server.stop()
+  await mkdir(join(target, 'uploads'), { recursive: true })
+  await writeFile(join(target, 'uploads/photo.jpg'), 'of another program')
+  await expect(migrate({ MEDIABUCKET_DATA: source }, target)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`${target} has other files (uploads). Choose a directory`),
+  })
+  expect(await readdir(target)).toEqual(['uploads'])
 })
 
 test('F11 a migration that is killed is completed by the same command, and no service starts before', async () => {

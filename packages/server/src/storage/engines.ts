@@ -8,9 +8,11 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { CatalogInspection, CopyableInspection } from './catalog/checks/inspection.ts'
 import {
   findExposedEntries,
+  markNewDirectory,
   markTransfer as markSqliteTransfer,
   readSqliteOwner,
   requireDirectory,
+  unmarkTransfer,
 } from './catalog/engines/sqlite/data-directory.ts'
 import {
   acquireDataLock,
@@ -163,6 +165,13 @@ export async function markTransfer(place: CatalogLocation): Promise<void> {
   // Opening it has this effect.
   else await (await openCatalogTarget(place)).close()
 }
+
+/** The same for a directory that no service uses. Throws DataDirectoryError if it has files of anything but an interrupted migration. */
+export const markDirectory = ({ data, databaseUrl }: CatalogLocation): void =>
+  markNewDirectory(data, databaseUrl === null)
+
+/** Removes the mark of a directory, after a migration. */
+export const unmarkDirectory = ({ data }: Data): void => unmarkTransfer(data)
 
 /** For a migration into this catalog, which must be empty. */
 export async function openCatalogTarget({ data, databaseUrl: url }: CatalogLocation): Promise<CatalogTarget> {

@@ -11,6 +11,7 @@ import { movedIdentity, movedSettings, movedText } from '../../storage/catalog/m
 import type { CatalogSource } from '../../storage/catalog/transfer.ts'
 import {
   lockData,
+  markDirectory,
   markTransfer,
   openBlobs,
   openBlobsDirectory,
@@ -18,6 +19,7 @@ import {
   openCatalogSource,
   openCatalogTarget,
   openInspection,
+  unmarkDirectory,
 } from '../../storage/engines.ts'
 import { ensureBlobsIdentity, requireBlobsDirectory } from '../../upkeep/blobs-identity.ts'
 import type { Command } from '../command.ts'
@@ -65,7 +67,7 @@ Options:
     const settings = assignments(config, target, values.to ?? []).join(' ')
     try {
       const lockTarget = () => {
-        if (resolve(target.data) !== resolve(config.data)) locks.push(lockData(target))
+        if (isOtherDirectory(config, target)) locks.push(lockData(target))
       }
       const result = await copyData({ config, target, moves, settings, lockTarget, progress })
       progress.end()
@@ -148,12 +150,14 @@ function read<T>(reader: Reader<T>, text = ''): T {
   return value
 }
 
+const isOtherDirectory = (config: Config, target: Config): boolean =>
+  resolve(target.data) !== resolve(config.data)
+
 function movesBetween(config: Config, target: Config): Moves {
-  const isOtherDirectory = resolve(target.data) !== resolve(config.data)
+  const isOther = isOtherDirectory(config, target)
   return {
-    rows: target.databaseUrl !== config.databaseUrl || (target.databaseUrl === null && isOtherDirectory),
-    bytes:
-      !isDeepStrictEqual(target.blobsUrl, config.blobsUrl) || (target.blobsUrl === null && isOtherDirectory),
+    rows: target.databaseUrl !== config.databaseUrl || (target.databaseUrl === null && isOther),
+    bytes: !isDeepStrictEqual(target.blobsUrl, config.blobsUrl) || (target.blobsUrl === null && isOther),
   }
 }
 
@@ -185,7 +189,10 @@ async function copyData(parts: {
     await withCatalog(config, async (catalog) =>
       ensureBlobsIdentity({ catalog, directory: await openBlobsDirectory(config) }),
     )
-  const identity = moves.bytes ? await requireStores({ config, target, settings, source }) : null
+  const { identity, found } = moves.bytes
+    ? await requireStores({ config, target, settings, source })
+    : { identity: null, found: null }
+  if (movedTo === null && found === null && isOtherDirectory(config, target)) markDirectory(target)
   if (moves.rows) await markTransfer(target)
   lockTarget()
   const rows = moves.rows ? await open(openCatalogTarget(target)) : null
@@ -211,16 +218,20 @@ async function copyData(parts: {
   })
   // The next start of a service on new rows gives its store an identity.
   if (identity !== null && !moves.rows) await (await openBlobsDirectory(target)).writeIdentity(identity)
+  if (isOtherDirectory(config, target)) unmarkDirectory(target)
   return result
 }
 
-/** Returns the identity of the source of the bytes. Throws BlobsMismatchError, and CommandError if the target is in use. */
+/**
+ * Returns the identity of the source of the bytes, and the one found in the target. Throws BlobsMismatchError, and CommandError if the target is
+ * in use.
+ */
 async function requireStores(parts: {
   readonly config: Config
   readonly target: Config
   readonly settings: string
   readonly source: Pick<CatalogSource, 'blobsIdentity'>
-}): Promise<string | null> {
+}): Promise<{ readonly identity: string | null; readonly found: string | null }> {
   const { config, target, settings, source } = parts
   const [directory, bytes] = [await openBlobsDirectory(config), await openBlobsDirectory(target)]
   const found = await bytes.readIdentity()
@@ -231,15 +242,14 @@ async function requireStores(parts: {
   // Of earlier bytes of this catalog, which are used again.
   if (found !== null && found !== identity)
     throw new CommandError(`${bytes.path} holds the bytes of another catalog. Choose an empty TARGET.`)
-  return identity
+  return { identity, found }
 }
 
 /** The settings that the migration changes, without passwords. */
 function assignments(config: Config, target: Config, targets: readonly string[]): string[] {
   const { data, databaseUrl } = target
-  const isNewDirectory = resolve(data) !== resolve(config.data)
   return [
-    ...(isNewDirectory ? [`MEDIABUCKET_DATA=${resolve(data)}`] : []),
+    ...(isOtherDirectory(config, target) ? [`MEDIABUCKET_DATA=${resolve(data)}`] : []),
     ...(databaseUrl === config.databaseUrl
       ? []
       : [`MEDIABUCKET_DATABASE_URL=${databaseUrl === null ? '' : `'${withoutPassword(databaseUrl)}'`}`]),

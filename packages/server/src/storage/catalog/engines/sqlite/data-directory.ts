@@ -155,7 +155,7 @@ export function placeOf(path: string): string | null {
 
 const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
 
-/** Exists until the catalog itself has the mark of the transfer. */
+/** Exists until the catalog itself has the mark of the transfer, or, if the catalog is elsewhere, to the end of the transfer. */
 const markOf = (directory: string): string => join(directory, 'migrating')
 
 /**
@@ -175,7 +175,27 @@ export function markTransfer(directory: string): void {
   syncDirectory(directory)
 }
 
-/** The catalog has the mark now. */
+/** How many names a message has. */
+const named = 3
+
+/**
+ * As markTransfer, for a directory that is no data directory yet. `hasCatalog` says whether the catalog is to be in it. Throws DataDirectoryError if it has
+ * other files than those of an interrupted transfer.
+ */
+export function markNewDirectory(directory: string, hasCatalog: boolean): void {
+  const isMarked = existsSync(markOf(directory)) || (hasCatalog && existsSync(join(directory, 'catalog.db')))
+  if (!isMarked && existsSync(directory)) {
+    const names = readdirSync(directory).filter((name) => name !== 'lost+found')
+    const more = names.length > named ? ` and ${names.length - named} more` : ''
+    if (names.length > 0)
+      throw new DataDirectoryError(
+        `${directory} has other files (${names.slice(0, named).join(', ')}${more}). Choose a directory that is empty or does not exist.`,
+      )
+  }
+  markTransfer(directory)
+}
+
+/** The catalog has the mark now, or the transfer is complete. */
 export function unmarkTransfer(directory: string): void {
   if (!existsSync(markOf(directory))) return
   rmSync(markOf(directory))
