@@ -1,4 +1,4 @@
-import { readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
@@ -41,6 +41,31 @@ test('F7 backup refuses the data directory, its subdirectories and its parents, 
   // A directory whose name has the same prefix is accepted.
   expect(await outcome(['backup', `${server.data}-backup`], server.data)).toMatchObject({ code: 0 })
   await rm(`${server.data}-backup`, { recursive: true })
+})
+
+test('F7 a directory with backups of other data is refused, and accepted for the same data after a restore or a migration', async () => {
+  await using directory = await temporaryDirectory()
+  const [to, restored, moved] = ['backup', 'restored', 'moved'].map((name) => join(directory.path, name))
+  if (!to || !restored || !moved) throw new Error('no directories')
+  await using server = await startServer()
+  await upload(server, 'kept')
+  await server.command('backup', to)
+  await server.command('backup', to)
+  const marker = await readFile(join(to, 'backup.json'), 'utf8')
+  await using other = await startServer()
+  expect(await outcome(['backup', to, '--keep', '3'], other.data)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /has backups of the data [0-9a-f]{32}, and those of \S+ are the data [0-9a-f]{32}. Choose another directory/,
+    ),
+  })
+  expect(await readFile(join(to, 'backup.json'), 'utf8')).toBe(marker)
+
+  await runCommand(['restore', to], { MEDIABUCKET_DATA: restored })
+  await runCommand(['migrate', '--to', moved], { MEDIABUCKET_DATA: restored })
+  await (await startServer({}, moved)).stop()
+  expect(await outcome(['backup', to], moved)).toMatchObject({ code: 0 })
+  await server.command('backup', to)
 })
 
 test('F7 backup reports a directory that cannot be created, and without a terminal prints only its result', async () => {

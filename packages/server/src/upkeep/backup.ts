@@ -40,6 +40,8 @@ export async function backUp(parts: {
   readonly openInspection: (directory: string) => Promise<CopyableInspection>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly openBlobInspection: (directory: string) => Promise<Pick<BlobInspection, 'entries'>>
+  /** The identity of the data; null if it could not be stored. */
+  readonly identity: string | null
   readonly keep: number | null
   readonly onItem: (done: number, of: number) => void
 }): Promise<BackupResult> {
@@ -73,7 +75,7 @@ export async function backUp(parts: {
   const { generations, keep } = await finishBackup(
     directory,
     { snapshot, blobs: await list.finish(), items: result.items, faulty: [...result.faulty] },
-    parts.keep,
+    parts,
   )
   const removal =
     keep === null
@@ -125,15 +127,22 @@ const Marker = Type.Object({
   earlier: Type.Optional(Type.Array(FinishedBackup)),
   /** How many generations are kept. Left out: one, and bytes that it does not need stay. */
   keep: Type.Optional(Type.Integer({ minimum: 1 })),
+  /** The identity of the data. Backups of development versions have none. */
+  data: Type.Optional(Type.String()),
 })
 
 type Marker = Type.Static<typeof Marker>
 
 /**
  * Creates or opens a backup directory and returns its real path. Throws BackupError if the directory holds anything else,
- * or if it contains the data directory or is inside it. `backup.json` names the last complete backup; it is replaced atomically.
+ * backups of data with another identity, or if it contains the data directory or is inside it. `backup.json` names the last complete backup; it is
+ * replaced atomically.
  */
-export async function openBackupDirectory(path: string, data: string): Promise<string> {
+export async function openBackupDirectory(
+  path: string,
+  data: string,
+  identity: string | null,
+): Promise<string> {
   const { existing, missing } = await resolvePath(path)
   if (!(await stat(existing)).isDirectory())
     throw new BackupError(`${existing} is a file, not a directory; choose a directory.`)
@@ -161,7 +170,11 @@ export async function openBackupDirectory(path: string, data: string): Promise<s
       throw new BackupError(`${path} is not empty and holds no backup; choose another directory.`)
     replaceFile(join(directory, marker), `${JSON.stringify({ format, finished: null })}\n`)
   }
-  await readMarker(directory)
+  const { finished, data: found = identity } = await readMarker(directory)
+  if (finished !== null && identity !== null && found !== identity)
+    throw new BackupError(
+      `${path} has backups of the data ${found}, and those of ${data} are the data ${identity}. Choose another directory for their backups.`,
+    )
   return directory
 }
 
@@ -228,7 +241,7 @@ async function newSnapshot(directory: string): Promise<string> {
 async function finishBackup(
   directory: string,
   backup: Pick<FinishedBackup, 'snapshot' | 'blobs' | 'items' | 'faulty'>,
-  wanted: number | null,
+  wanted: { readonly identity: string | null; readonly keep: number | null },
 ): Promise<{ readonly generations: readonly FinishedBackup[]; readonly keep: number | null }> {
   const rows = join(directory, backup.snapshot, 'catalog.db')
   syncPath(rows)
@@ -236,10 +249,17 @@ async function finishBackup(
   syncPath(directory)
   const finished = { ...backup, sha256: await hashFile(rows), finishedAt: new Date().toISOString() }
   const before = await readMarker(directory)
-  const keep = wanted ?? before.keep ?? null
+  const keep = wanted.keep ?? before.keep ?? null
+  const data = wanted.identity ?? before.data
   const all = [...(before.finished === null ? [] : [before.finished]), ...(before.earlier ?? [])]
   const earlier = all.slice(0, (keep ?? 1) - 1)
-  const next: Marker = { format, finished, earlier, ...(keep !== null && { keep }) }
+  const next: Marker = {
+    format,
+    finished,
+    earlier,
+    ...(keep !== null && { keep }),
+    ...(data !== undefined && { data }),
+  }
   replaceFile(join(directory, marker), `${JSON.stringify(next, null, 2)}\n`)
   const generations = [finished, ...earlier]
   const named = new Set(generations.map(({ snapshot }) => snapshot))

@@ -102,6 +102,8 @@ export async function transferRows(parts: {
 
   const state = await source.state()
   let last: ItemPosition | null = await target.begin(state, await source.buckets())
+  const identity = await source.dataIdentity()
+  if (identity !== null) await target.setDataIdentity(identity)
   await target.addTokens(await source.tokens())
   await target.setKeys(await source.keys())
   await target.setWebhooks(await source.webhooks())

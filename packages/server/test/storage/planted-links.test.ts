@@ -18,7 +18,7 @@ import { tempDirectory } from './catalog/temp-directory.ts'
 
 /** The fixed names that the service writes, and what writes them. */
 const writers: readonly [name: string, write: (directory: string) => unknown][] = [
-  ['backup.json.new', (directory) => openBackupDirectory(directory, join(directory, '..', 'data'))],
+  ['backup.json.new', (directory) => openBackupDirectory(directory, join(directory, '..', 'data'), null)],
   ['restoring.json', markDirectory],
   ['restoring.json.new', (directory) => beginRestore(directory, 'hash')],
   ['restoring', continueRestore],

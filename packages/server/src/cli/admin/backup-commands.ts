@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
 import { createItemProgress } from '@mediabucket/cli/terminal'
 import type { Config } from '../../service/config.ts'
@@ -74,14 +75,17 @@ Options:
     const keep = values.keep === undefined ? null : generations.readKeep(values.keep)
     const { config, print } = context
     await requireData(config)
-    await withCatalog(config, async (catalog) =>
-      requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) }),
-    )
+    const identity = await withCatalog(config, async (catalog) => {
+      await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
+      const present = await catalog.dataIdentity()
+      // Without one, as on a full disk, the data are backed up all the same.
+      return present ?? (await catalog.claimDataIdentity(randomBytes(16).toString('hex')).catch(() => null))
+    })
     // First, so that no other backup of these data creates the same directory.
     const hold = acquireBackupHold(config)
     const progress = createItemProgress('Copied')
     try {
-      const directory = await openBackupDirectory(path, config.data)
+      const directory = await openBackupDirectory(path, config.data, identity)
       const result = await backUp({
         snapshot: (into, earlier) => writeSnapshot(config, into, earlier),
         blobs: await openBlobs(config),
@@ -89,6 +93,7 @@ Options:
         openInspection: (data) => openCopyableInspection({ data }),
         openBlobs: (data) => openBlobs({ data }),
         openBlobInspection: (data) => openBlobInspection({ data, blobsUrl: null }),
+        identity,
         keep,
         onItem: progress.show,
       })

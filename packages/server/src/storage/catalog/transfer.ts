@@ -32,7 +32,7 @@ import {
   type Work,
   write,
 } from './statements.ts'
-import { blobsIdentity, isNew, readMeta, writeMeta } from './upkeep.ts'
+import { blobsIdentity, dataIdentity, dataKey, isNew, readMeta, writeMeta } from './upkeep.ts'
 import {
   beginUsage,
   type DeletedBucket,
@@ -91,6 +91,8 @@ type TransferredEvent = readonly [time: number, ...(number | string | null)[]]
 export interface CatalogRows {
   /** Identifies the state of all items: differs after any change of them. */
   state(): Promise<string>
+  /** Null if the data have none yet. */
+  dataIdentity(): Promise<string | null>
   buckets(): Promise<TransferredBucket[]>
   tokens(): Promise<TransferredToken[]>
   keys(): Promise<SigningKey[]>
@@ -139,6 +141,7 @@ export interface CatalogTarget {
    * none. Starts again if the interrupted transfer was of another state. Throws TransferError if the catalog has other data.
    */
   begin(state: string, buckets: readonly TransferredBucket[]): Promise<ItemPosition | null>
+  setDataIdentity(identity: string): Promise<void>
   addTokens(tokens: readonly TransferredToken[]): Promise<void>
   /** Replaces all keys. */
   setKeys(keys: readonly SigningKey[]): Promise<void>
@@ -308,6 +311,7 @@ const eventsAfter = (time: number, number: number) =>
 export function createRows(query: <T>(query: Query<T>) => Promise<T>): CatalogRows {
   return {
     state: () => query(readState()),
+    dataIdentity: () => query(dataIdentity()),
     buckets: () => query(listBuckets()),
     tokens: () => query(listTransferredTokens()),
     keys: () => query(listKeys()),
@@ -422,6 +426,10 @@ function* beginTransfer(state: string, buckets: readonly TransferredBucket[]): W
   )
 }
 
+function* storeDataIdentity(identity: string): Work<void> {
+  yield* writeMeta(dataKey, identity)
+}
+
 function* insertRequests(requests: readonly TransferredRequest[]): Work<void> {
   for (const { bucketId, request, items } of requests) yield* storeRequest(bucketId, request, items)
 }
@@ -460,6 +468,7 @@ export const createTarget = (
 ): CatalogTarget => ({
   ...own,
   begin: (state, buckets) => write(() => beginTransfer(state, buckets)),
+  setDataIdentity: (identity) => write(() => storeDataIdentity(identity)),
   addTokens: (tokens) => write(() => insertTokens(tokens)),
   setKeys: (keys) => write(() => replaceKeys(keys)),
   setWebhooks: (webhooks) => write(() => replaceWebhooks(webhooks)),

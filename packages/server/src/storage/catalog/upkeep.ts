@@ -146,6 +146,24 @@ export function* claimBlobsIdentity(identity: string): Work<string> {
   return (yield* blobsIdentity()) ?? identity
 }
 
+export const dataKey = 'data'
+
+/**
+ * The identity of the data, which restored and migrated data keep: a directory of backups has those of one identity. Null before the first backup. A
+ * damaged one is none.
+ */
+export function* dataIdentity(): Query<string | null> {
+  const identity = yield* readMeta(dataKey)
+  return identity !== null && identityPattern.test(identity) ? identity : null
+}
+
+/** Sets the identity if there is none. Returns the one that is set: another backup may have been first. */
+export function* claimDataIdentity(identity: string): Work<string> {
+  const present = yield* dataIdentity()
+  if (present === null) yield* writeMeta(dataKey, identity)
+  return present ?? identity
+}
+
 const auditKey = 'audit'
 
 /** Whether the last start of the service has turned the audit log on. */
@@ -269,12 +287,19 @@ export function* checkWrites(): Work<undefined> {
 
 export const reads = {
   ...{ listIntents, expiredIntents, findUnreferenced, itemsNamed, listTombstones, removableBlobs },
-  ...{ blobsIdentity, someWithBlobs, isNew, checkReads, sweptSizes },
+  ...{ blobsIdentity, dataIdentity, someWithBlobs, isNew, checkReads, sweptSizes },
 }
 
 export const writes = {
   ...writesOf({ addIntents, retireIntents, clearIntents, clearTombstones }),
-  ...writesOf({ claimBlobsIdentity, storeAudit, storeSweptSizes, awaitEarlierWrites, checkWrites }),
+  ...writesOf({
+    claimBlobsIdentity,
+    claimDataIdentity,
+    storeAudit,
+    storeSweptSizes,
+    awaitEarlierWrites,
+    checkWrites,
+  }),
   ...auditedWritesOf({ recordUpkeep }),
 }
 

@@ -250,6 +250,7 @@ const ofEachKind: { readonly [Kind in WriteKind]: Make } = {
   clearIntents: (catalog, { intent }) => catalog.clearIntents([intent]),
   clearTombstones: (catalog, { removed }) => catalog.clearTombstones([removed.id]),
   claimBlobsIdentity: (catalog) => catalog.claimBlobsIdentity('identity'),
+  claimDataIdentity: (catalog) => catalog.claimDataIdentity('0'.repeat(32)),
   storeAudit: (catalog) => catalog.storeAudit(true),
   storeSweptSizes: (catalog) => catalog.storeSweptSizes('0'.repeat(32)),
   recordUpkeep: (catalog) => catalog.recordUpkeep({ kind: 'fsck', finishedAt: now, faults: 0 }),

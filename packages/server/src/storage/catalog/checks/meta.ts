@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { locationKey, renewHistory } from '../feed/history.ts'
 import { fenceKey, fencePattern, raiseFence } from '../moved-data.ts'
 import { type Query, type Work, write } from '../statements.ts'
-import { identityPattern, readMeta, writeMeta } from '../upkeep.ts'
+import { dataKey, identityPattern, readMeta, writeMeta } from '../upkeep.ts'
 
 // What the table `meta` contains: one row for each fact about the whole catalog.
 
@@ -43,6 +43,7 @@ const checks: Readonly<Record<string, MetaCheck>> = {
     },
   },
   blobs: { pattern: identityPattern },
+  [dataKey]: { pattern: identityPattern },
   last_bucket_id: {
     pattern: /^\d{1,15}$/,
     correct: () =>
