@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
 
 /** A proxy between browsers and a server that removes a path prefix and can stop uploads. */
 export interface Gateway extends AsyncDisposable {
@@ -35,7 +36,8 @@ export async function startGateway(target: string, prefix = ''): Promise<Gateway
     if (!url.startsWith(`${prefix}/`)) return void response.writeHead(404).end()
     const onward = request(new URL(url.slice(prefix.length), target), { method, headers }, (got) => {
       response.writeHead(got.statusCode ?? 502, got.headers)
-      got.pipe(response)
+      // Destroys a response that the server has cut off.
+      pipeline(got, response, () => undefined)
     })
     onward.on('error', () => response.destroy())
     response.on('close', () => onward.destroy())
