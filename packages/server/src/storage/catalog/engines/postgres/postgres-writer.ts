@@ -68,8 +68,8 @@ interface Lane {
 }
 
 /**
- * `fence` is the one with which the process has opened the catalog. Additions and removals of one bucket's items use the same lane, so that the bucket's row is locked once for many of them. Other
- * writes use the first lane. `onCommit` receives the seconds of each transaction.
+ * Additions and removals of one bucket's items use the same lane, so that the bucket's row is locked once for many of them. Other writes use the
+ * first lane. `fence` is that of `readFence` when the catalog was opened. `onCommit` receives the seconds of each transaction.
  */
 export function openWriter(
   connections: Connections,
