@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { bucketWith } from '../harness/bucket.ts'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
-import type { SharedServer } from '../harness/server.ts'
+import { parseResponse, responseOf } from '../harness/raw-http.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { chunkType } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
@@ -69,6 +70,25 @@ describe('Q1, Q2 quotas', () => {
       await until('the upload', () => reserves(1))
     }
     await until('its removal', () => reserves(0))
+  })
+
+  test('R1, S4 a creation whose chunk does not fit on the disk reserves nothing', async () => {
+    await using large = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '1000TB' })
+    const bucket = await bucketWith(large, '--max-items', '1')
+    using connection = await openConnection(large.url)
+    const head = [
+      'POST /api/uploads HTTP/1.1',
+      `Host: ${new URL(large.url).host}`,
+      `Authorization: ${bucket.authorization}`,
+      'Tus-Resumable: 1.0.0',
+      'Upload-Defer-Length: 1',
+      `Content-Type: ${chunkType}`,
+      `Content-Length: ${999e12}`,
+    ].join('\r\n')
+    connection.send(`${head}\r\n\r\n`)
+    await connection.closed
+    await expectProblem(responseOf(parseResponse(connection.received())), 507, 'storage-full')
+    expect(await bucket.state()).toMatchObject({ reserved_items: 0 })
   })
 
   test('parallel creations share one quota', async () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Fault, isOutage } from '../core/faults.ts'
+import { Fault } from '../core/faults.ts'
 import { withFixedLabels } from '../core/quotas.ts'
 import { essenceOf } from '../core/stored-type.ts'
 import { graceOfUploads, requireUnexpired } from '../core/token-rules.ts'
@@ -196,6 +196,13 @@ async function createUpload(parts: ResumableParts, exchange: Exchange): Promise<
   }
 }
 
+/** Faults of the catalog and the store for which the removal of an upload would wait too, and fail. */
+const unreachable: ReadonlySet<Fault['code']> = new Set([
+  'catalog-busy',
+  'catalog-unavailable',
+  'storage-unavailable',
+])
+
 /** Appends the first chunk. If it fails, removes the upload, whose URL the client never receives. */
 async function appendFirst(
   { appendUpload, removeUpload }: ResumableUploadOperations,
@@ -209,8 +216,9 @@ async function appendFirst(
     const refuse = () => {
       throw error
     }
-    // If that fails, the upload is removed when it expires.
-    if (!isOutage(error)) await removeUpload(id, refuse, chunk.by).catch(() => undefined)
+    // Otherwise, or if that fails, the upload is removed when it expires.
+    if (!(error instanceof Fault && unreachable.has(error.code)))
+      await removeUpload(id, refuse, chunk.by).catch(() => undefined)
     throw error
   }
 }
