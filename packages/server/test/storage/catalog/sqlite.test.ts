@@ -114,9 +114,13 @@ test('Y9 a search for the events of many buckets of one name takes about as long
     expect((await log.read({ ...none, buckets: selected }, null, 10)).events).toEqual([])
     return performance.now() - start
   }
-  await timeOf(null)
-  // Some time for a machine that is busy.
-  expect(await timeOf(buckets)).toBeLessThan(5 * (await timeOf(null)) + 100)
+  /** The least of several, because the machine may be busy. */
+  async function leastTimeOf(selected: readonly BucketId[] | null): Promise<number> {
+    let least = Number.POSITIVE_INFINITY
+    for (let tries = 0; tries < 5; tries += 1) least = Math.min(least, await timeOf(selected))
+    return least
+  }
+  expect(await leastTimeOf(buckets)).toBeLessThan(5 * (await leastTimeOf(null)) + 100)
 })
 
 test('O8 a missing index is named, with what to do, and what was opened is closed', async () => {
