@@ -52,16 +52,16 @@ const inEachShare =
   /packages\/[\w-]+\/src\/|test\/architecture\/|\/listing[\w-]*\.test|\/list-media\.test|test\/http\/(upload-raw|upload-form|bytes)\.test/
 
 class LongestFirst extends BaseSequencer {
-  /** Long files are spread over the shares. */
+  /** What takes longest is spread over the shares. */
   override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
     const {
       always = [],
-      long = [],
-      short = [],
+      slow = [],
+      fast = [],
     } = Object.groupBy(files, ({ moduleId }) =>
-      inEachShare.test(moduleId) ? 'always' : longest.test(moduleId) ? 'long' : 'short',
+      inEachShare.test(moduleId) ? 'always' : longest.test(moduleId) ? 'slow' : 'fast',
     )
-    return [...always, ...(await super.shard(long)), ...(await super.shard(short))]
+    return [...always, ...(await super.shard(slow)), ...(await super.shard(fast))]
   }
 
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
