@@ -182,9 +182,13 @@ describe('with a PostgreSQL server', () => {
         expect((await server.request('/api/media', lost)).status).toBe(503)
         expect(await listAll(server)).toEqual(listed)
         expect(await brokenItems(later, listed, authorization)).toEqual([])
-        await runCommand(['migrate', '--reopen'], { ...settings, MEDIABUCKET_DATA: other })
+        const reopened = await runCommand(['migrate', '--reopen'], { ...settings, MEDIABUCKET_DATA: other })
+        expect(reopened.stdout).toMatch(
+          /can be used again: start the service again\. .* items that were uploaded with MEDIABUCKET_BLOBS_URL=/,
+        )
         const headers = { ...lost.headers, authorization }
-        expect((await later.request('/api/media', { ...lost, headers })).status).toBe(503)
+        for (const one of [server, later])
+          expect((await one.request('/api/media', { ...lost, headers })).status).toBe(503)
         expect(await later.stop()).toBe(0)
       }
       expect(await server.stop()).toBe(0)

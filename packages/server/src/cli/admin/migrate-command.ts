@@ -100,15 +100,17 @@ async function reopen(config: Config): Promise<string> {
   const source = await openCatalogSource(config)
   try {
     const bytes = await openBlobsDirectory(config)
-    const movedBytes = movedSettings(await bytes.readIdentity())
-    const settings = (await source.movedTo()) ?? movedBytes
+    const [movedRows, movedBytes] = [await source.movedTo(), movedSettings(await bytes.readIdentity())]
+    const settings = movedRows ?? movedBytes
     if (settings === null) return 'The data were not moved by mediabucket migrate. Nothing was changed.'
     const identity = await source.blobsIdentity()
-    // Those that use the new store of the bytes.
-    if ((await source.movedTo()) === null) await source.moveBytes(await source.state())
+    // Services that write to the new store of the bytes use these rows.
+    if (movedRows === null) await source.moveBytes(await source.state())
     if (movedBytes !== null && identity !== null) await bytes.writeIdentity(identity)
     await source.reopen()
-    return `The earlier data can be used again. Changes that were made with ${settings} are not in them.`
+    return movedRows === null
+      ? `The earlier store of the bytes can be used again: start the service again. It does not have the bytes of items that were uploaded with ${settings}.`
+      : `The earlier data can be used again. Changes that were made with ${settings} are not in them.`
   } finally {
     await source.close()
   }
