@@ -192,6 +192,12 @@ describe('with a PostgreSQL server', () => {
         expect(await later.stop()).toBe(0)
       }
       expect(await server.stop()).toBe(0)
+      // S9: two services would write to two stores.
+      await expect(startServer({ ...settings, MEDIABUCKET_BLOBS_URL: store }, other)).rejects.toThrow(
+        'holds the bytes of another catalog',
+      )
+      await using again = await startServer(settings, data)
+      await upload(again, 'on the earlier store again', { authorization })
     } finally {
       await release()
     }
@@ -378,7 +384,7 @@ test('F11 a target with data is refused, and so is the same directory', async ()
   const settings = { MEDIABUCKET_DATA: directory.path }
   await expect(migrate(settings, target)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('another catalog'),
+    stderr: expect.stringContaining('holds the bytes of a catalog already'),
   })
   await expect(migrate(settings, directory.path)).rejects.toMatchObject({ code: 2 })
 })

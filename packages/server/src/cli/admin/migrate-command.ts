@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { CommandError, exitCodes, parse, UsageError } from '@mediabucket/cli/command'
@@ -103,14 +104,17 @@ async function reopen(config: Config): Promise<string> {
     const [movedRows, movedBytes] = [await source.movedTo(), movedSettings(await bytes.readIdentity())]
     const settings = movedRows ?? movedBytes
     if (settings === null) return 'The data were not moved by mediabucket migrate. Nothing was changed.'
+    if (movedRows === null) {
+      // With the former identity, services could also use the new store of the bytes with these rows.
+      const identity = randomBytes(16).toString('hex')
+      await source.reopenBytes(identity)
+      await bytes.writeIdentity(identity)
+      return `The earlier store of the bytes can be used again: start the service again. It does not have the bytes of items that were uploaded with ${settings}.`
+    }
     const identity = await source.blobsIdentity()
-    // Services that write to the new store of the bytes use these rows.
-    if (movedRows === null) await source.moveBytes(await source.state())
     if (movedBytes !== null && identity !== null) await bytes.writeIdentity(identity)
     await source.reopen()
-    return movedRows === null
-      ? `The earlier store of the bytes can be used again: start the service again. It does not have the bytes of items that were uploaded with ${settings}.`
-      : `The earlier data can be used again. Changes that were made with ${settings} are not in them.`
+    return `The earlier data can be used again. Changes that were made with ${settings} are not in them.`
   } finally {
     await source.close()
   }
@@ -191,10 +195,8 @@ async function copyData(parts: {
     await withCatalog(config, async (catalog) =>
       ensureBlobsIdentity({ catalog, directory: await openBlobsDirectory(config) }),
     )
-  const { identity, found } = moves.bytes
-    ? await requireStores({ config, target, settings, source })
-    : { identity: null, found: null }
-  if (movedTo === null && found === null && isOtherDirectory(config, target)) markDirectory(target)
+  const identity = moves.bytes ? await requireStores({ config, target, settings, source }) : null
+  if (movedTo === null && isOtherDirectory(config, target)) markDirectory(target)
   if (moves.rows) await markTransfer(target)
   lockTarget()
   const rows = moves.rows ? await open(openCatalogTarget(target)) : null
@@ -224,27 +226,22 @@ async function copyData(parts: {
   return result
 }
 
-/**
- * Returns the identity of the source of the bytes, and the one found in the target. Throws BlobsMismatchError, and CommandError if the target is
- * in use.
- */
+/** Returns the identity of the source of the bytes. Throws BlobsMismatchError, and CommandError if the target is in use. */
 async function requireStores(parts: {
   readonly config: Config
   readonly target: Config
   readonly settings: string
   readonly source: Pick<CatalogSource, 'blobsIdentity'>
-}): Promise<{ readonly identity: string | null; readonly found: string | null }> {
+}): Promise<string | null> {
   const { config, target, settings, source } = parts
   const [directory, bytes] = [await openBlobsDirectory(config), await openBlobsDirectory(target)]
   const found = await bytes.readIdentity()
   // The same migration of only the bytes may have been interrupted after it had marked their source.
   const isContinued = found === null && movedSettings(await directory.readIdentity()) === settings
   if (!isContinued) await requireBlobsDirectory({ catalog: source, directory })
-  const identity = await source.blobsIdentity()
-  // Of earlier bytes of this catalog, which are used again.
-  if (found !== null && found !== identity)
-    throw new CommandError(`${bytes.path} holds the bytes of another catalog. Choose an empty TARGET.`)
-  return { identity, found }
+  if (found !== null)
+    throw new CommandError(`${bytes.path} holds the bytes of a catalog already. Choose an empty TARGET.`)
+  return await source.blobsIdentity()
 }
 
 /** The settings that the migration changes, without passwords. */

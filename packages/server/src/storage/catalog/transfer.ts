@@ -32,7 +32,7 @@ import {
   type Work,
   write,
 } from './statements.ts'
-import { blobsIdentity, dataIdentity, dataKey, isNew, readMeta, writeMeta } from './upkeep.ts'
+import { blobsIdentity, blobsKey, dataIdentity, dataKey, isNew, readMeta, writeMeta } from './upkeep.ts'
 import {
   beginUsage,
   type DeletedBucket,
@@ -126,6 +126,8 @@ export interface CatalogSource extends CatalogRows {
   moveBytes(state: string): Promise<void>
   /** Every process opens the catalog again, and changes it. */
   reopen(): Promise<void>
+  /** As moveBytes, for the store that has this identity from then on. */
+  reopenBytes(identity: string): Promise<void>
   blobsIdentity(): Promise<string | null>
   close(): Promise<void>
 }
@@ -353,6 +355,11 @@ function* closeAt(state: string, closing: Work<void>): Work<void> {
   if ((yield* readState()) !== state) throw sourceChanged()
 }
 
+function* reopenBytes(identity: string): Work<void> {
+  yield* raiseFence()
+  yield* writeMeta(blobsKey, identity)
+}
+
 export const sourceChanged = (): TransferError =>
   new TransferError(
     'The source has changed during the migration. Stop every service that uses it, and run the same command again.',
@@ -364,6 +371,7 @@ export const createSource = ({ query, write, close }: TransferEngine): CatalogSo
   moveTo: (settings, state) => write(() => closeAt(state, markMoved(settings))),
   moveBytes: (state) => write(() => closeAt(state, raiseFence())),
   reopen: () => write(unmarkMoved),
+  reopenBytes: (identity) => write(() => reopenBytes(identity)),
   blobsIdentity: () => query(blobsIdentity()),
   close,
 })

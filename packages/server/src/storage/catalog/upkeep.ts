@@ -127,7 +127,7 @@ export const writeMeta = (key: string, value: string): Work<number> =>
 
 export const identityPattern = /^[0-9a-f]{32}$/
 
-const blobsKey = 'blobs'
+export const blobsKey = 'blobs'
 
 /**
  * The identity of the directory of the bytes; null before the first start. A damaged identity is none: a start creates another one, if the directory
