@@ -52,7 +52,7 @@ function bucketAndModel(shape: RankShape) {
     expectEqual() {
       const lastPage = Math.ceil(model.length / 10)
       for (let page = 1; page <= lastPage + 1; page++) {
-        const { total, rows } = reads.page(bucketId, page)
+        const { total, rows } = reads.page({ bucketId, page })
         expect(total).toBe(model.length)
         const wanted = model.slice((page - 1) * 10, page * 10)
         expect(rows.map((row) => row.id)).toEqual(wanted.map((item) => item.id))
@@ -163,7 +163,9 @@ test('L3 pages of two buckets in turn are right, with more nodes than are cached
   })
   if (!large || !small) throw new Error('no buckets')
   const expectPage = ({ bucketId, ids }: typeof large, page: number) =>
-    expect(reads.page(bucketId, page).rows.map(({ id }) => id)).toEqual(ids.slice((page - 1) * 10, page * 10))
+    expect(reads.page({ bucketId, page }).rows.map(({ id }) => id)).toEqual(
+      ids.slice((page - 1) * 10, page * 10),
+    )
   for (let page = 1; page <= 4_000; page += 1) {
     expectPage(large, page)
     expectPage(small, 1 + (page % 4))

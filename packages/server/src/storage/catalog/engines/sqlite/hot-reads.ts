@@ -65,27 +65,26 @@ export function createUnchangedRows<Key, Value>(
 
 interface Pending<Key, Value> {
   readonly key: Key
-  readonly resolve: (value: Value | null) => void
+  readonly resolve: (value: Value) => void
   readonly reject: (error: unknown) => void
 }
 
-/**
- * Reads whose values stay in memory until the database changes. The version of the database is read once a tick. Values are read as if nothing
- * had expired; a value of which a part has expired is read again.
- */
-export class UnchangedReads<Key, Value> {
-  readonly #parts: UnchangedParts<Key, Value>
-  readonly #rows: UnchangedRows<Key, Value>
+/** Reads that begin in a microtask, together with those that were requested before it. */
+export class TickReads<Key, Value> {
+  readonly #readOne: (key: Key, isFirst: boolean) => Value
+  readonly #together: (read: () => void) => void
   readonly #pending = new TickBatch<Pending<Key, Value>>((all) => this.#readAll(all), queueMicrotask)
 
-  constructor(db: DatabaseSync, parts: UnchangedParts<Key, Value>) {
-    this.#parts = parts
-    const read = (key: Key) => parts.read(key, Number.NEGATIVE_INFINITY)
-    this.#rows = createUnchangedRows(db, { ...parts, read })
+  /** `isFirst`: of those that are read together. `together` runs them, and may throw before it does so. */
+  constructor(
+    readOne: (key: Key, isFirst: boolean) => Value,
+    together: (read: () => void) => void = (read) => read(),
+  ) {
+    this.#readOne = readOne
+    this.#together = together
   }
 
-  /** Null if there is no such row. Begins in a microtask, together with the reads that were requested before it. */
-  readonly read = (key: Key): Promise<Value | null> =>
+  readonly read = (key: Key): Promise<Value> =>
     new Promise((resolve, reject) => this.#pending.add({ key, resolve, reject }))
 
   /** Runs the pending reads now; to be called before the connection is closed. */
@@ -94,6 +93,14 @@ export class UnchangedReads<Key, Value> {
   }
 
   #readAll(all: readonly Pending<Key, Value>[]): void {
+    try {
+      withFaults(() => this.#together(() => this.#readEach(all)))
+    } catch (error) {
+      for (const { reject } of all) reject(error)
+    }
+  }
+
+  #readEach(all: readonly Pending<Key, Value>[]): void {
     for (const [index, { key, resolve, reject }] of all.entries())
       try {
         resolve(withFaults(() => this.#readOne(key, index === 0)))
@@ -101,14 +108,24 @@ export class UnchangedReads<Key, Value> {
         reject(error)
       }
   }
+}
 
-  #readOne(key: Key, isFirst: boolean): Value | null {
-    if (isFirst) this.#rows.refresh()
-    const value = this.#rows.read(key)
-    const expiry = value && this.#parts.expiryOf(value)
-    if (expiry === null) return value
-    const now = Date.now()
-    return expiry <= now ? this.#parts.read(key, now) : value
+/**
+ * Reads whose values stay in memory until the database changes. The version of the database is read once a tick. Values are read as if nothing
+ * had expired; a value of which a part has expired is read again.
+ */
+export class UnchangedReads<Key, Value> extends TickReads<Key, Value | null> {
+  constructor(db: DatabaseSync, parts: UnchangedParts<Key, Value>) {
+    const read = (key: Key) => parts.read(key, Number.NEGATIVE_INFINITY)
+    const rows = createUnchangedRows(db, { ...parts, read })
+    super((key, isFirst) => {
+      if (isFirst) rows.refresh()
+      const value = rows.read(key)
+      const expiry = value && parts.expiryOf(value)
+      if (expiry === null) return value
+      const now = Date.now()
+      return expiry <= now ? parts.read(key, now) : value
+    })
   }
 }
 

@@ -40,7 +40,7 @@ import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../../st
 import { isNew, readMeta } from '../../upkeep.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
 import { explainOpenError, openDataDirectory, placeOf, requireNoTransfer } from './data-directory.ts'
-import { createObjectReads, createUnchangedRows, UnchangedReads } from './hot-reads.ts'
+import { createObjectReads, createUnchangedRows, TickReads, UnchangedReads } from './hot-reads.ts'
 import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
 import { all, createRun, one, prepareSnapshots, readTimeout, withFaults } from './sqlite-database.ts'
 import { type LocateItem, prepareLocateItem } from './sqlite-ranks.ts'
@@ -91,6 +91,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     expiryOf: () => null,
   })
   const objects = createObjectReads(db, run)
+  // SQLite's locks cost a third as much as finding a page (bench/RESULTS.md).
+  const pages = new TickReads(reads.page, prepareSnapshots(db).run)
 
   const bell = createFeedBell({
     revisions: async (ids) => withFaults(() => run(bucketRevisions(ids))),
@@ -107,7 +109,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     pendingCount: writer.pendingCount,
     logBytes: () => logBytes(directory),
     findGrant: grants.read,
-    page: async (bucketId, page) => withFaults(() => reads.page(bucketId, page)),
+    page: (bucketId, page) => pages.read({ bucketId, page }),
     async items(selection, after, limit) {
       if (!isLongSearch(selection)) return withFaults(() => reads.items(selection, after, limit))
       // Rows that are sent between threads take more time than it takes to read them.
@@ -128,6 +130,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       grants.flush()
       keys.flush()
       objects.flush()
+      pages.flush()
       // The last connection to close checkpoints the log; that sync must run on the writer thread.
       if (db.isOpen) db.close()
       await contents.close()
@@ -190,7 +193,7 @@ export interface Reads {
   /** The items that have expired at `now` are not counted. */
   findGrant(tokenHash: Uint8Array, now: number): Grant | null
   /** Pages are numbered from 1. */
-  page(bucketId: BucketId, page: number): PageRows
+  page(key: { readonly bucketId: BucketId; readonly page: number }): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
   /** As `items`, for a long search; null if it would take long. */
   firstItems(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows | null
@@ -270,7 +273,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       return row && readGrant(row)
     },
 
-    page: (bucketId, page) => inSnapshot(() => readPage(bucketId, page, Date.now())),
+    page: ({ bucketId, page }) => inSnapshot(() => readPage(bucketId, page, Date.now())),
 
     items: (selection, after, limit) => inSnapshot(() => run(searchItems('sqlite', selection, after, limit))),
 
