@@ -1,8 +1,15 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
-import { createUnchangedRows, UnchangedReads } from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
+import {
+  createUnchangedRows,
+  TickReads,
+  UnchangedReads,
+} from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
 import { prepareReads } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
-import { openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+import {
+  openConnection,
+  prepareSnapshots,
+} from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
 import { prepareLocateItem } from '../../../src/storage/catalog/engines/sqlite/sqlite-ranks.ts'
 import { commitBatch } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
 import { prepareWrites } from '../../../src/storage/catalog/engines/sqlite/sqlite-writes.ts'
@@ -112,4 +119,22 @@ test('pending reads are completed before the connection closes, later ones are r
   const after = await Promise.allSettled([reads.read(3), reads.read(4)])
   expect(await Promise.all(before)).toEqual(['row 1', 'row 2'])
   expect(after.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+})
+
+test('reads of one tick that share a transaction fail alone, and end it', async () => {
+  const { db } = opened()
+  const reads = new TickReads((key: number) => {
+    if (key === 2) expect.fail('no row')
+    return `row ${key}, ${db.isTransaction}`
+  }, prepareSnapshots(db).run)
+  const results = await Promise.allSettled([1, 2, 3].map(reads.read))
+  expect(results).toMatchObject([
+    { value: 'row 1, true' },
+    { reason: { message: 'no row' } },
+    { value: 'row 3, true' },
+  ])
+  expect(db.isTransaction).toBe(false)
+  db.close()
+  const refused = await Promise.allSettled([1, 3].map(reads.read))
+  expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
 })
