@@ -14,6 +14,22 @@ beforeAll(async () => {
   server = await sharedServer()
 })
 
+/** The head of a creation with its first chunk. */
+const creationHead = (
+  { url }: { readonly url: string },
+  { authorization }: { readonly authorization: string },
+  lengths: readonly string[],
+): string =>
+  [
+    'POST /api/uploads HTTP/1.1',
+    `Host: ${new URL(url).host}`,
+    `Authorization: ${authorization}`,
+    'Tus-Resumable: 1.0.0',
+    `Content-Type: ${chunkType}`,
+    ...lengths,
+    '\r\n',
+  ].join('\r\n')
+
 describe('Q1, Q2 quotas', () => {
   test('a length above the quota is refused at creation; one within the quota is reserved', async () => {
     const bucket = await bucketWith(server, '--max-bytes', '10kB', '--max-items', '3')
@@ -57,16 +73,8 @@ describe('Q1, Q2 quotas', () => {
     const reserves = async (items: number) => Object(await bucket.state()).reserved_items === items
     {
       using connection = await openConnection(server.url)
-      const head = [
-        'POST /api/uploads HTTP/1.1',
-        `Host: ${new URL(server.url).host}`,
-        `Authorization: ${bucket.authorization}`,
-        'Tus-Resumable: 1.0.0',
-        'Upload-Length: 100000',
-        `Content-Type: ${chunkType}`,
-        'Content-Length: 100000',
-      ].join('\r\n')
-      connection.send(`${head}\r\n\r\n${'x'.repeat(80_000)}`)
+      const head = creationHead(server, bucket, ['Upload-Length: 100000', 'Content-Length: 100000'])
+      connection.send(`${head}${'x'.repeat(80_000)}`)
       await until('the upload', () => reserves(1))
     }
     await until('its removal', () => reserves(0))
@@ -76,16 +84,7 @@ describe('Q1, Q2 quotas', () => {
     await using large = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '1000TB' })
     const bucket = await bucketWith(large, '--max-items', '1')
     using connection = await openConnection(large.url)
-    const head = [
-      'POST /api/uploads HTTP/1.1',
-      `Host: ${new URL(large.url).host}`,
-      `Authorization: ${bucket.authorization}`,
-      'Tus-Resumable: 1.0.0',
-      'Upload-Defer-Length: 1',
-      `Content-Type: ${chunkType}`,
-      `Content-Length: ${999e12}`,
-    ].join('\r\n')
-    connection.send(`${head}\r\n\r\n`)
+    connection.send(creationHead(large, bucket, ['Upload-Defer-Length: 1', `Content-Length: ${999e12}`]))
     await connection.closed
     await expectProblem(responseOf(parseResponse(connection.received())), 507, 'storage-full')
     expect(await bucket.state()).toMatchObject({ reserved_items: 0 })
