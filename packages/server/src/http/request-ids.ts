@@ -12,7 +12,7 @@ export interface RequestIds {
   readonly headers: Readonly<Record<string, string>> | null
 }
 
-/** What clients and proxies use: UUIDs, hexadecimal numbers, ULIDs, and ids with a prefix. */
+/** What clients and proxies use: UUIDs, hexadecimal numbers, ULIDs, and ids with a prefix. The log writes them without escapes. */
 const idShape = /^[\w.:+/=@-]{1,128}$/
 
 /** Later versions may have more members, which are ignored (https://www.w3.org/TR/trace-context/#versioning-of-traceparent). */

@@ -80,6 +80,7 @@ export function createRequestLogger(
       const msg = response.writableFinished ? 'completed' : 'aborted'
       const traced = trace === null ? '' : `,${JSON.stringify(trace).slice(1, -1)}`
       // As the logger formats it; a test compares them. JSON.stringify of all members costs more (bench/RESULTS.md).
+      // An id (`idShape` of request-ids.ts), and a method that Node parses, need no escapes.
       lines.write(
         `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},` +
           `"status":${status},"ms":${Math.round(ms * 10) / 10},"bytes":${bytes},"address":${JSON.stringify(address)}` +

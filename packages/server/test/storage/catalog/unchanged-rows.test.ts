@@ -1,19 +1,21 @@
+import { StatementSync } from 'node:sqlite'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openDataDirectory } from '../../../src/storage/catalog/engines/sqlite/data-directory.ts'
 import {
   createUnchangedRows,
+  inOneTransaction,
   TickReads,
   UnchangedReads,
 } from '../../../src/storage/catalog/engines/sqlite/hot-reads.ts'
-import { prepareReads } from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
 import {
-  openConnection,
-  prepareSnapshots,
-} from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
+  openSqliteCatalog,
+  prepareReads,
+} from '../../../src/storage/catalog/engines/sqlite/sqlite-catalog.ts'
+import { one, openConnection } from '../../../src/storage/catalog/engines/sqlite/sqlite-database.ts'
 import { prepareLocateItem } from '../../../src/storage/catalog/engines/sqlite/sqlite-ranks.ts'
 import { commitBatch } from '../../../src/storage/catalog/engines/sqlite/sqlite-writer.ts'
 import { prepareWrites } from '../../../src/storage/catalog/engines/sqlite/sqlite-writes.ts'
-import { newToken } from './samples.ts'
+import { newBucket, newToken } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 function opened() {
@@ -121,19 +123,48 @@ test('pending reads are completed before the connection closes, later ones are r
   expect(after.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
 })
 
-test('reads of one tick that share a transaction fail alone, and end it', async () => {
-  const { db } = opened()
+test('L4 reads in one transaction see one state; one that fails fails no other', async () => {
+  const { apply, db } = opened()
+  const count = db.prepare('SELECT count(*) FROM tokens')
   const reads = new TickReads((key: number) => {
+    if (key === 1) apply({ kind: 'addToken', input: [newToken('a')] })
     if (key === 2) expect.fail('no row')
-    return `row ${key}, ${db.isTransaction}`
-  }, prepareSnapshots(db).run)
-  const results = await Promise.allSettled([1, 2, 3].map(reads.read))
-  expect(results).toMatchObject([
-    { value: 'row 1, true' },
-    { reason: { message: 'no row' } },
-    { value: 'row 3, true' },
-  ])
+    return one(count)?.[0]
+  }, inOneTransaction(db))
+  const results = await Promise.allSettled([0, 1, 2, 3].map(reads.read))
+  expect(results.map((result) => result.status === 'fulfilled' && result.value)).toEqual([0, 0, false, 0])
   expect(db.isTransaction).toBe(false)
+  expect(await reads.read(4)).toBe(1)
+})
+
+test('L4 no read joins a transaction that has not ended', async () => {
+  const { apply, db } = opened()
+  const count = db.prepare('SELECT count(*) FROM tokens')
+  const reads = new TickReads((_key: number) => one(count)?.[0], inOneTransaction(db))
+  db.exec('BEGIN')
+  expect(one(count)?.[0]).toBe(0)
+  apply({ kind: 'addToken', input: [newToken('a')] })
+  expect(await reads.read(1)).toBe(1)
+})
+
+test('L4 pages that are requested together are read in one transaction, at the latest when the catalog closes', async () => {
+  const catalog = await openSqliteCatalog({ directory: tempDirectory(), writer: 'direct' })
+  const bucketId = await newBucket(catalog, 'a')
+  const run = vi.spyOn(StatementSync.prototype, 'run')
+  onTestFinished(() => run.mockRestore())
+  await Promise.all([1, 2, 3, 4].map((page) => catalog.page(bucketId, page)))
+  const texts = run.mock.contexts.map(
+    (statement) => statement instanceof StatementSync && statement.sourceSQL,
+  )
+  expect(texts.filter((text) => text === 'BEGIN')).toHaveLength(1)
+  const last = catalog.page(bucketId, 1)
+  await catalog.close()
+  expect(await last).toMatchObject({ total: 0 })
+})
+
+test('reads whose transaction cannot begin are rejected', async () => {
+  const { db } = opened()
+  const reads = new TickReads((key: number) => key, inOneTransaction(db))
   db.close()
   const refused = await Promise.allSettled([1, 3].map(reads.read))
   expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected'])

@@ -4,7 +4,7 @@ import { findTokenGrant } from '../../access/service-tokens.ts'
 import { findKey } from '../../objects/object-keys.ts'
 import type { BucketId, TokenId } from '../../records.ts'
 import { integer } from '../../statements.ts'
-import { type createRun, one, withFaults } from './sqlite-database.ts'
+import { type createRun, one, prepareSnapshots, withFaults } from './sqlite-database.ts'
 
 // Reads that many requests wait for: rows are used again until the database changes.
 
@@ -71,15 +71,15 @@ interface Pending<Key, Value> {
 
 /** Reads that begin in a microtask, together with those that were requested before it. */
 export class TickReads<Key, Value> {
-  readonly #readOne: (key: Key, isFirst: boolean) => Value
-  readonly #together: (read: () => void) => void
+  readonly #readOne: (key: Key) => Value
+  readonly #together: (readAll: () => void) => void
   readonly #pending = new TickBatch<Pending<Key, Value>>((all) => this.#readAll(all), queueMicrotask)
 
-  /** `isFirst`: of those that are read together. `together` runs them, and may throw before it does so. */
-  constructor(
-    readOne: (key: Key, isFirst: boolean) => Value,
-    together: (read: () => void) => void = (read) => read(),
-  ) {
+  /**
+   * `together` runs all reads of a batch; if it throws, they fail. An error of one read can end a transaction that it has begun for them, so
+   * each read that needs a snapshot begins one if there is none.
+   */
+  constructor(readOne: (key: Key) => Value, together: (readAll: () => void) => void) {
     this.#readOne = readOne
     this.#together = together
   }
@@ -101,12 +101,22 @@ export class TickReads<Key, Value> {
   }
 
   #readEach(all: readonly Pending<Key, Value>[]): void {
-    for (const [index, { key, resolve, reject }] of all.entries())
+    for (const { key, resolve, reject } of all)
       try {
-        resolve(withFaults(() => this.#readOne(key, index === 0)))
+        resolve(withFaults(() => this.#readOne(key)))
       } catch (error) {
         reject(error)
       }
+  }
+}
+
+/** Runs all reads of a batch in one transaction. */
+export function inOneTransaction(db: DatabaseSync): (readAll: () => void) => void {
+  const snapshots = prepareSnapshots(db)
+  return (readAll) => {
+    snapshots.begin()
+    readAll()
+    snapshots.end()
   }
 }
 
@@ -118,13 +128,16 @@ export class UnchangedReads<Key, Value> extends TickReads<Key, Value | null> {
   constructor(db: DatabaseSync, parts: UnchangedParts<Key, Value>) {
     const read = (key: Key) => parts.read(key, Number.NEGATIVE_INFINITY)
     const rows = createUnchangedRows(db, { ...parts, read })
-    super((key, isFirst) => {
-      if (isFirst) rows.refresh()
+    const readOne = (key: Key) => {
       const value = rows.read(key)
       const expiry = value && parts.expiryOf(value)
       if (expiry === null) return value
       const now = Date.now()
       return expiry <= now ? parts.read(key, now) : value
+    }
+    super(readOne, (readAll) => {
+      rows.refresh()
+      readAll()
     })
   }
 }

@@ -40,7 +40,13 @@ import { integer, integerOrNull, itemIdOf, type Row, textOrNull } from '../../st
 import { isNew, readMeta } from '../../upkeep.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './contents.ts'
 import { explainOpenError, openDataDirectory, placeOf, requireNoTransfer } from './data-directory.ts'
-import { createObjectReads, createUnchangedRows, TickReads, UnchangedReads } from './hot-reads.ts'
+import {
+  createObjectReads,
+  createUnchangedRows,
+  inOneTransaction,
+  TickReads,
+  UnchangedReads,
+} from './hot-reads.ts'
 import { createNameSearchThread, openDirectNameSearches } from './name-search.ts'
 import { all, createRun, one, prepareSnapshots, readTimeout, withFaults } from './sqlite-database.ts'
 import { type LocateItem, prepareLocateItem } from './sqlite-ranks.ts'
@@ -91,8 +97,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     expiryOf: () => null,
   })
   const objects = createObjectReads(db, run)
-  // SQLite's locks cost a third as much as finding a page (bench/RESULTS.md).
-  const pages = new TickReads(reads.page, prepareSnapshots(db).run)
+  const pages = new TickReads(reads.page, inOneTransaction(db))
 
   const bell = createFeedBell({
     revisions: async (ids) => withFaults(() => run(bucketRevisions(ids))),
