@@ -42,7 +42,7 @@ const notOnOldestNode = [
   'packages/server/test/pictures/**',
   'packages/server/test/**/{postgres,s3-,transfer,two-servers,ranks,killed-migration,name-search,sqlite-inspection}*',
   'packages/server/test/**/{list-media,cached-responses,bytes-cache,slow-readers,remove-media,text-types}*',
-  'packages/server/test/**/{verify-token,deliverer,data-lock,adapt-checkpoints,free-space,unchanged-rows}*',
+  'packages/server/test/**/{verify-token,deliverer,data-lock,adapt-checkpoints,free-space,hot-reads}*',
   'packages/server/test/**/{store-media,match-blobs,check-data,deferred-deletions}*',
   'packages/client/test/{page,xhr-upload,client-options,package}.test.ts',
 ]

@@ -26,7 +26,7 @@ The token needs \`media:read\` too, because events have the names of files.`,
                   detail: { scopes: ['media:read'], expires_at: null },
                   actor: {
                     ...{ kind: 'client', token_id: 'tok_9x2c7v1m4k8q', subject: null },
-                    ...{ address: '192.0.2.7', request_id: '6f2c7f0e-6f0a-4f6e-9d0a-0c8e5d1b7a31' },
+                    ...{ address: '192.0.2.7', request_id: '6f2c7f0e6f0a4f6e9d0a0c8e5d1b7a31' },
                   },
                 },
               ],

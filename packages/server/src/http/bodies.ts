@@ -7,6 +7,7 @@ import { isObject, type JsonObject } from '../core/json.ts'
 import { Slab } from '../core/slab.ts'
 import type { ServiceScope } from '../core/token-rules.ts'
 import type { AuthorizedJsonReader } from './authorizer.ts'
+import { restartIdleTimer } from './client-connections.ts'
 import type { RequestParts } from './route.ts'
 
 /**
@@ -231,11 +232,6 @@ class Ticket {
     this.#isClosed = true
     this.#backpressure.remove(this.#key, this.#socket)
   }
-}
-
-/** The client is not idle while the server has paused its connection. */
-function restartIdleTimer(socket: Socket): void {
-  if (socket.timeout !== undefined) socket.setTimeout(socket.timeout)
 }
 
 /** How long a client may continue to send a refused body, so that it can read the response. Milliseconds. */

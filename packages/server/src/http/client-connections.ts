@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { type Fault, UnsupportedNodeError } from '../core/faults.ts'
 import { STATUS_CODES } from '../core/node-http.ts'
@@ -197,11 +197,35 @@ function ignoreUpgrade(request: IncomingMessage): void {
  * U12). Time in which the client waits for the service, for a slow disk for example, does not count.
  */
 export function closeOnIdleTimeout(server: Server, idleTimeout: number): void {
+  server.setTimeout(idleTimeout)
+  server.on('connection', (socket: Socket) => {
+    socket.setTimeout = keepTimer
+  })
   server.on('timeout', (socket: Socket) => {
     const response = currentResponse(socket)
-    if (response !== null && isServersTurn(response)) socket.setTimeout(idleTimeout)
+    if (response !== null && isServersTurn(response)) restartIdleTimer(socket)
     else unlessBytesMove(socket, () => socket.destroy())
   })
+}
+
+/** The client is not idle while it waits for the service. */
+export function restartIdleTimer(socket: Socket): void {
+  if (socket.timeout !== undefined) setSocketTimeout.call(socket, socket.timeout)
+}
+
+const setSocketTimeout = Socket.prototype.setTimeout
+
+/** What Node adds to the idle timeout between two requests, so that the client closes the connection first. Milliseconds. */
+export const keepAliveTimeoutBuffer = 1_000
+
+/**
+ * Node creates a timer before and one after each response, although reads and writes restart the timer that there is. This one keeps it,
+ * unless it would end earlier, or later by more than `keepAliveTimeoutBuffer`.
+ */
+function keepTimer(this: Socket, milliseconds: number, callback?: () => void): Socket {
+  const later = (this.timeout ?? 0) - milliseconds
+  if (callback === undefined && later >= 0 && later <= keepAliveTimeoutBuffer) return this
+  return setSocketTimeout.call(this, milliseconds, callback)
 }
 
 /** Whether the server, not the client, must act: the request is complete, has unread bytes, or is paused. */
@@ -357,5 +381,13 @@ export function formattedHead(response: ServerResponse): string | null {
 }
 
 /** Marks the head as sent. Node only checks that `_header` is not empty. */
-export const markHeadSent = (response: ServerResponse): void =>
-  void Object.assign(response, { _header: 'sent', _headerSent: true })
+export function markHeadSent(response: ServerResponse): void {
+  if (!hasHead(response)) return
+  response._header = 'sent'
+  response._headerSent = true
+}
+
+const hasHead = (
+  response: ServerResponse,
+): response is ServerResponse & { _header: string | null; _headerSent: boolean } =>
+  '_header' in response && '_headerSent' in response

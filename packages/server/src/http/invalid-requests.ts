@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
@@ -15,6 +14,7 @@ import type { CorsPolicy } from './cors.ts'
 import { supportedVersions } from './headers.ts'
 import type { FaultSerializer } from './problems.ts'
 import { type CodeAndDetail, incompleteBody } from './problems.ts'
+import { newRequestId } from './request-ids.ts'
 
 const notHttp: CodeAndDetail = ['request-malformed', 'The request is not valid HTTP.']
 
@@ -115,7 +115,7 @@ export function refuseInvalidRequests(serialize: FaultSerializer, log: BaseLogge
         socket.destroy()
         return
       }
-      const requestId = randomUUID()
+      const requestId = newRequestId()
       const cors = corsHeaders(response?.req.headers ?? (origin === null ? {} : { origin }))
       const { status, bytes } = serialize(new Fault(code, detail), requestId, cors)
       log.info({ requestId, status, reason: error.code }, 'refused an invalid request')

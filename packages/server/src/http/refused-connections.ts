@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { BaseLogger } from 'pino'
 import { Fault } from '../core/faults.ts'
 import { createLingeringClose } from './client-connections.ts'
 import type { Metrics } from './metrics.ts'
 import type { FaultSerializer } from './problems.ts'
+import { newRequestId } from './request-ids.ts'
 
 /** The limit that a connection exceeds. */
 export type RefusalReason = 'total' | 'address'
@@ -62,7 +62,7 @@ export class Refuser {
   }
 
   #startReport(reason: RefusalReason, peer: string | undefined): Report {
-    const requestId = randomUUID()
+    const requestId = newRequestId()
     const { detail, message } = texts[reason]
     const fault = new Fault('connections-too-many', detail)
     const report = { fault, requestId, refused: 0 }

@@ -57,6 +57,11 @@ export function createRequestLogger(
   /** A secret value of the data directory. */
   salt: string,
 ): RequestLogger {
+  const pathText = formatOnce((url) => JSON.stringify(loggedPath(url)))
+  const agentText = formatOnce((agent) => JSON.stringify(loggedAgent(agent)))
+  const addressText = formatOnce(JSON.stringify)
+  const tokenText = formatOnce(JSON.stringify)
+
   return (request, response, { id, trace, route, kind, path: shownPath }) => {
     const startedAt = performance.now()
     const observer = metrics.responseObserver(request.method ?? '', route)
@@ -76,16 +81,19 @@ export function createRequestLogger(
       const { token, refused } = line
       const fingerprint = refused === undefined ? undefined : tokenFingerprint(refused, salt)
       const bytes = socket.bytesWritten - bytesBefore
-      const path = shownPath ?? loggedPath(url)
+      const path = shownPath === undefined ? pathText(url) : JSON.stringify(shownPath)
+      const agent = headers['user-agent']
       const msg = response.writableFinished ? 'completed' : 'aborted'
       const traced = trace === null ? '' : `,${JSON.stringify(trace).slice(1, -1)}`
       // As the logger formats it; a test compares them. JSON.stringify of all members costs more (bench/RESULTS.md).
       // An id (`idShape` of request-ids.ts), and a method that Node parses, need no escapes.
       lines.write(
-        `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},` +
-          `"status":${status},"ms":${Math.round(ms * 10) / 10},"bytes":${bytes},"address":${JSON.stringify(address)}` +
-          `${optional('userAgent', loggedAgent(headers['user-agent']))}${optional('token', token)}` +
-          `${optional('tokenFingerprint', fingerprint)}${traced},"msg":"${msg}"}\n`,
+        `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${path},` +
+          `"status":${status},"ms":${tenths(ms)},"bytes":${bytes},"address":${address === null ? 'null' : addressText(address)}` +
+          (agent === undefined ? '' : `,"userAgent":${agentText(agent)}`) +
+          (token === undefined ? '' : `,"token":${tokenText(token)}`) +
+          (fingerprint === undefined ? '' : `,"tokenFingerprint":"${fingerprint}"`) +
+          `${traced},"msg":"${msg}"}\n`,
       )
     })
     return line
@@ -95,8 +103,25 @@ export function createRequestLogger(
 /** The level `info` of the log. */
 const info = 30
 
-const optional = (name: string, value: string | undefined): string =>
-  value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
+/** Returns a function that formats a value only if it differs from the last one: most clients repeat a request. */
+function formatOnce(format: (value: string) => string): (value: string) => string {
+  let last = ''
+  let text = format(last)
+  return (value) => {
+    if (value !== last) {
+      text = format(value)
+      last = value
+    }
+    return text
+  }
+}
+
+/** A number of at least 0 with one decimal at most. Formatting two integers takes less time than one fraction. */
+function tenths(value: number): string {
+  const rounded = Math.round(value * 10)
+  const rest = rounded % 10
+  return rest === 0 ? `${rounded / 10}` : `${(rounded - rest) / 10}.${rest}`
+}
 
 /** The characters of a path, and of a User-Agent, that are logged. */
 const maxLoggedPath = 1_024
@@ -105,8 +130,7 @@ const maxLoggedAgent = 200
 /** Matches nearly all values: they are too short, or have too short words, for a token. */
 const plainAgent = /^(?:[^\s_]{0,25}(?:\s|$)){1,40}$/
 
-function loggedAgent(agent: string | undefined): string | undefined {
-  if (agent === undefined) return undefined
+function loggedAgent(agent: string): string {
   const redacted = agent.length <= maxLoggedAgent && plainAgent.test(agent) ? agent : redactTokens(agent)
   return redacted.length > maxLoggedAgent ? `${redacted.slice(0, maxLoggedAgent)}…` : redacted
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import { createServer as createListener, type Server as Listener, type Socket } from 'node:net'
@@ -9,6 +8,7 @@ import {
   closeOnIdleTimeout,
   closeSlowReaders,
   createLingeringClose,
+  keepAliveTimeoutBuffer,
   refusePipelining,
   requirePausableParser,
 } from './client-connections.ts'
@@ -17,6 +17,7 @@ import { maxHeaders } from './headers.ts'
 import { refuseInvalidRequests } from './invalid-requests.ts'
 import type { Metrics } from './metrics.ts'
 import type { FaultSerializer } from './problems.ts'
+import { newRequestId } from './request-ids.ts'
 import type { UnreadBytes } from './unread-bytes.ts'
 
 // An import would load more: see core/node-http.ts.
@@ -68,6 +69,7 @@ export function createHttpServer(
       headersTimeout,
       requestTimeout: 0,
       keepAliveTimeout: idleTimeout,
+      keepAliveTimeoutBuffer,
       // A body that cannot come needs no stream.
       optimizeEmptyRequests: true,
       connectionsCheckingInterval: Math.min(headersTimeout, 1_000),
@@ -84,7 +86,7 @@ export function createHttpServer(
   closeOnIdleTimeout(server, idleTimeout)
   closeSlowReaders(server, { minSendRate, idleTimeout }, () => metrics.slowReaders.inc())
   unread.watch(server)
-  return server.setTimeout(idleTimeout)
+  return server
 }
 
 /** Refuses CONNECT: the service is no proxy. Node ignores upgrades, as RFC 9110, section 7.8, allows. */
@@ -97,7 +99,7 @@ function refuseTunnels(
 ): void {
   const sendAndClose = createLingeringClose()
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    const requestId = randomUUID()
+    const requestId = newRequestId()
     const fault = new Fault('method-unsupported', 'The service is no proxy and does not support CONNECT.')
     const { status, bytes } = serializeFault(fault, requestId)
     log.info({ requestId, status, reason: 'CONNECT' }, 'refused a request')

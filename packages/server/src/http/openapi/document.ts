@@ -358,5 +358,5 @@ const exampleProblem = (code: FaultCode): ProblemDetails =>
   problemDetails(
     new Fault(code, problemKinds[code].cause, { parameters: parameters[code] ?? [] }),
     exampleBase,
-    '0b3f8d52-6a41-4c7e-9d10-2f5e8a7c4b19',
+    '0b3f8d526a414c7e9d102f5e8a7c4b19',
   )

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { Fault } from '../../../src/core/faults.ts'
 import {
   createBucket,
   defaultShape,
@@ -51,8 +52,9 @@ function bucketAndModel(shape: RankShape) {
     },
     expectEqual() {
       const lastPage = Math.ceil(model.length / 10)
+      const readPage = reads.pages()
       for (let page = 1; page <= lastPage + 1; page++) {
-        const { total, rows } = reads.page({ bucketId, page })
+        const { total, rows } = readPage({ bucketId, page })
         expect(total).toBe(model.length)
         const wanted = model.slice((page - 1) * 10, page * 10)
         expect(rows.map((row) => row.id)).toEqual(wanted.map((item) => item.id))
@@ -163,15 +165,17 @@ test('L3 pages of two buckets in turn are right, with more nodes than are cached
   })
   if (!large || !small) throw new Error('no buckets')
   const expectPage = ({ bucketId, ids }: typeof large, page: number) =>
-    expect(reads.page({ bucketId, page }).rows.map(({ id }) => id)).toEqual(
+    expect(readPage({ bucketId, page }).rows.map(({ id }) => id)).toEqual(
       ids.slice((page - 1) * 10, page * 10),
     )
+  let readPage = reads.pages()
   for (let page = 1; page <= 4_000; page += 1) {
     expectPage(large, page)
     expectPage(small, 1 + (page % 4))
   }
   const [first] = small.ids.splice(0, 1)
   if (first) itemTable.removeByIds(small.bucketId, [first])
+  readPage = reads.pages()
   for (const [bucket, page] of [
     [small, 1],
     [large, 1],
@@ -192,4 +196,19 @@ describe('topLevel', () => {
     expect(topLevel(defaultShape, width * fanOut)).toBe(2)
     expect(topLevel(defaultShape, width * fanOut + 1)).toBe(3)
   })
+})
+
+test('L4 after an error no page has the state that another transaction has read', () => {
+  const db = new DatabaseSync(':memory:', { returnArrays: true })
+  migrate(db)
+  const itemTable = prepareItemTable(db, prepareRanks(db), prepareNames(db))
+  const bucketId = newBucketId(db, 'b')
+  const readPage = prepareReads(db, prepareLocateItem(db)).pages()
+  expect(readPage({ bucketId, page: 1 }).total).toBe(0)
+  itemTable.append(bucketId, inBlobStore(newItems(1)))
+  expect(readPage({ bucketId, page: 1 }).total).toBe(0)
+  const deleted = newBucketId(db, 'c')
+  db.exec("DELETE FROM buckets WHERE name = 'c'")
+  expect(() => readPage({ bucketId: deleted, page: 1 })).toThrow(Fault)
+  expect(readPage({ bucketId, page: 1 }).total).toBe(1)
 })

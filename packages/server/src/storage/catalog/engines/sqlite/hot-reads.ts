@@ -6,7 +6,7 @@ import type { BucketId, TokenId } from '../../records.ts'
 import { integer } from '../../statements.ts'
 import { type createRun, one, prepareSnapshots, withFaults } from './sqlite-database.ts'
 
-// Reads that many requests wait for: rows are used again until the database changes.
+// Reads that many requests wait for: reads of one tick share a transaction, and rows are used again until the database changes.
 
 /** Rows of one kind in memory. Above this number, all are read again. */
 const maxRows = 10_000
@@ -69,18 +69,16 @@ interface Pending<Key, Value> {
   readonly reject: (error: unknown) => void
 }
 
+/** Runs all reads of a batch: calls `readEach` once, with the function that reads one value. */
+type ReadTogether<Key, Value> = (readEach: (readOne: (key: Key) => Value) => void) => void
+
 /** Reads that begin in a microtask, together with those that were requested before it. */
 export class TickReads<Key, Value> {
-  readonly #readOne: (key: Key) => Value
-  readonly #together: (readAll: () => void) => void
+  readonly #together: ReadTogether<Key, Value>
   readonly #pending = new TickBatch<Pending<Key, Value>>((all) => this.#readAll(all), queueMicrotask)
 
-  /**
-   * `together` runs all reads of a batch; if it throws, they fail. An error of one read can end a transaction that it has begun for them, so
-   * each read that needs a snapshot begins one if there is none.
-   */
-  constructor(readOne: (key: Key) => Value, together: (readAll: () => void) => void) {
-    this.#readOne = readOne
+  /** If `together` throws, the reads of the batch fail. An error of one read fails no other. */
+  constructor(together: ReadTogether<Key, Value>) {
     this.#together = together
   }
 
@@ -94,28 +92,34 @@ export class TickReads<Key, Value> {
 
   #readAll(all: readonly Pending<Key, Value>[]): void {
     try {
-      withFaults(() => this.#together(() => this.#readEach(all)))
+      withFaults(() => this.#together((readOne) => readEach(all, readOne)))
     } catch (error) {
       for (const { reject } of all) reject(error)
     }
   }
-
-  #readEach(all: readonly Pending<Key, Value>[]): void {
-    for (const { key, resolve, reject } of all)
-      try {
-        resolve(withFaults(() => this.#readOne(key)))
-      } catch (error) {
-        reject(error)
-      }
-  }
 }
 
-/** Runs all reads of a batch in one transaction. */
-export function inOneTransaction(db: DatabaseSync): (readAll: () => void) => void {
+function readEach<Key, Value>(all: readonly Pending<Key, Value>[], readOne: (key: Key) => Value): void {
+  for (const { key, resolve, reject } of all)
+    try {
+      resolve(withFaults(() => readOne(key)))
+    } catch (error) {
+      reject(error)
+    }
+}
+
+/**
+ * Runs all reads of a batch in one transaction, with a function that `createRead` returns for it. An error of one read can end the transaction,
+ * so each read that needs a snapshot begins one if there is none.
+ */
+export function inOneTransaction<Key, Value>(
+  db: DatabaseSync,
+  createRead: () => (key: Key) => Value,
+): ReadTogether<Key, Value> {
   const snapshots = prepareSnapshots(db)
   return (readAll) => {
     snapshots.begin()
-    readAll()
+    readAll(createRead())
     snapshots.end()
   }
 }
@@ -135,9 +139,9 @@ export class UnchangedReads<Key, Value> extends TickReads<Key, Value | null> {
       const now = Date.now()
       return expiry <= now ? parts.read(key, now) : value
     }
-    super(readOne, (readAll) => {
+    super((readAll) => {
       rows.refresh()
-      readAll()
+      readAll(readOne)
     })
   }
 }

@@ -97,7 +97,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     expiryOf: () => null,
   })
   const objects = createObjectReads(db, run)
-  const pages = new TickReads(reads.page, inOneTransaction(db))
+  const pages = new TickReads(inOneTransaction(db, reads.pages))
 
   const bell = createFeedBell({
     revisions: async (ids) => withFaults(() => run(bucketRevisions(ids))),
@@ -197,8 +197,8 @@ const readPageItem = (row: Row) => ({ id: itemIdOf(row, 0), extension: textOrNul
 export interface Reads {
   /** The items that have expired at `now` are not counted. */
   findGrant(tokenHash: Uint8Array, now: number): Grant | null
-  /** Pages are numbered from 1. */
-  page(key: { readonly bucketId: BucketId; readonly page: number }): PageRows
+  /** Returns a function for the pages of one transaction, which reads the state of each bucket once. Pages are numbered from 1. */
+  pages(): (key: { readonly bucketId: BucketId; readonly page: number }) => PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
   /** As `items`, for a long search; null if it would take long. */
   firstItems(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows | null
@@ -232,9 +232,13 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const run = createRun(db)
   const inSnapshot = prepareSnapshots(db).run
 
-  const readPage = (bucketId: BucketId, page: number, now: number): PageRows => {
-    const bucket = one(bucketState, bucketId, now)
-    if (!bucket) throw bucketDeleted()
+  function stateOf(bucketId: BucketId, now: number): Row {
+    const row = one(bucketState, bucketId, now)
+    if (!row) throw bucketDeleted()
+    return row
+  }
+
+  const readPage = (bucketId: BucketId, bucket: Row, page: number, now: number): PageRows => {
     const revision = integer(bucket, 0)
     const expired = integer(bucket, 3)
     const total = integer(bucket, 1) - expired
@@ -278,7 +282,24 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       return row && readGrant(row)
     },
 
-    page: ({ bucketId, page }) => inSnapshot(() => readPage(bucketId, page, Date.now())),
+    pages() {
+      const now = Date.now()
+      const states = new Map<BucketId, Row>()
+      function read(bucketId: BucketId, page: number): PageRows {
+        const state = states.get(bucketId) ?? stateOf(bucketId, now)
+        states.set(bucketId, state)
+        return readPage(bucketId, state, page, now)
+      }
+      return ({ bucketId, page }) => {
+        try {
+          return inSnapshot(() => read(bucketId, page))
+        } catch (error) {
+          // The error can have ended the transaction, and the next page is read in another one.
+          states.clear()
+          throw error
+        }
+      }
+    },
 
     items: (selection, after, limit) => inSnapshot(() => run(searchItems('sqlite', selection, after, limit))),
 
@@ -288,8 +309,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     itemsAt: (bucketId, order, first, limit) =>
       inSnapshot(() => {
         const now = Date.now()
-        const row = one(bucketState, bucketId, now)
-        if (!row) throw bucketDeleted()
+        const row = stateOf(bucketId, now)
         const state = { revision: integer(row, 0), expired: integer(row, 3) }
         const total = integer(row, 1) - state.expired
         const count = Math.min(limit, total - first)

@@ -126,11 +126,12 @@ test('pending reads are completed before the connection closes, later ones are r
 test('L4 reads in one transaction see one state; one that fails fails no other', async () => {
   const { apply, db } = opened()
   const count = db.prepare('SELECT count(*) FROM tokens')
-  const reads = new TickReads((key: number) => {
+  const readOne = (key: number) => {
     if (key === 1) apply({ kind: 'addToken', input: [newToken('a')] })
     if (key === 2) expect.fail('no row')
     return one(count)?.[0]
-  }, inOneTransaction(db))
+  }
+  const reads = new TickReads(inOneTransaction(db, () => readOne))
   const results = await Promise.allSettled([0, 1, 2, 3].map(reads.read))
   expect(results.map((result) => result.status === 'fulfilled' && result.value)).toEqual([0, 0, false, 0])
   expect(db.isTransaction).toBe(false)
@@ -140,7 +141,7 @@ test('L4 reads in one transaction see one state; one that fails fails no other',
 test('L4 no read joins a transaction that has not ended', async () => {
   const { apply, db } = opened()
   const count = db.prepare('SELECT count(*) FROM tokens')
-  const reads = new TickReads((_key: number) => one(count)?.[0], inOneTransaction(db))
+  const reads = new TickReads(inOneTransaction(db, () => (_key: number) => one(count)?.[0]))
   db.exec('BEGIN')
   expect(one(count)?.[0]).toBe(0)
   apply({ kind: 'addToken', input: [newToken('a')] })
@@ -164,7 +165,7 @@ test('L4 pages that are requested together are read in one transaction, at the l
 
 test('reads whose transaction cannot begin are rejected', async () => {
   const { db } = opened()
-  const reads = new TickReads((key: number) => key, inOneTransaction(db))
+  const reads = new TickReads(inOneTransaction(db, () => (key: number) => key))
   db.close()
   const refused = await Promise.allSettled([1, 3].map(reads.read))
   expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
