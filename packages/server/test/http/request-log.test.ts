@@ -1,9 +1,10 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import fc from 'fast-check'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { Metrics } from '../../src/http/metrics.ts'
-import { createRequestLogger } from '../../src/http/request-log.ts'
+import { createRequestLogger, type RequestLogger } from '../../src/http/request-log.ts'
 
 /** What a line has besides method, path and status. */
 interface About {
@@ -24,12 +25,31 @@ const known: About = {
 
 const unknown: About = { address: null, trace: null }
 
-/** The log line of a request to `url` with this status; null for a request that was aborted before its response. */
-function lineFor(method: string, url: string, status: number | null, about: About, refused?: string): string {
+/** A request to `url`. Its status is null if it was aborted before its response. */
+interface Logged {
+  readonly method: string
+  readonly url: string
+  readonly status: number | null
+  readonly about: About
+  readonly refused?: string | undefined
+}
+
+/** Returns a function that logs a request and returns its line. */
+function createLines(): (logged: Logged) => string {
   const lines: string[] = []
-  const addresses = { wholeOfRequest: () => about.address }
+  let address: string | null = null
+  const addresses = { wholeOfRequest: () => address }
   const written = { areWritten: () => true, write: (line: string) => void lines.push(line) }
   const record = createRequestLogger(new Metrics(), addresses, written, 'salt')
+  return (logged) => {
+    address = logged.about.address
+    log(record, logged)
+    expect(lines).toHaveLength(1)
+    return lines.pop() ?? ''
+  }
+}
+
+function log(record: RequestLogger, { method, url, status, about, refused }: Logged): void {
   const request = Object.assign(new IncomingMessage(new Socket()), { method, url })
   if (about.userAgent !== undefined) request.headers['user-agent'] = about.userAgent
   const response = new ServerResponse(request)
@@ -38,8 +58,6 @@ function lineFor(method: string, url: string, status: number | null, about: Abou
   line.refused = refused
   if (status !== null) response.writeHead(status).end()
   response.emit('close')
-  expect(lines).toHaveLength(1)
-  return lines[0] ?? ''
 }
 
 test.each([
@@ -49,7 +67,7 @@ test.each([
   ['GET', '/api/media', 401, '/api/media', unknown],
 ])('O3 the line of %s %s equals that of the logger', (method, url, status, path, about) => {
   const refused = about === unknown ? 'Bearer mbkt_refused' : undefined
-  const line = lineFor(method, url, status, about, refused)
+  const line = createLines()({ method, url, status, about, refused })
   const { time, ms, tokenFingerprint } = JSON.parse(line)
   if (refused !== undefined) expect(tokenFingerprint).toMatch(/^[0-9a-f]{8}$/)
   const written: string[] = []
@@ -66,4 +84,27 @@ test.each([
   expect(line).toBe(written[0])
   expect(Math.abs(Date.now() - time)).toBeLessThan(60_000)
   expect(ms * 10).toBeCloseTo(Math.round(ms * 10))
+})
+
+/** Few values of each member, so that lines often differ from the line before in one of them only. */
+const similar = fc.record({
+  method: fc.constant('GET'),
+  url: fc.constantFrom('/a', '/a?page=2', '/b', '/media/x.jpg', `/${'%61'.repeat(20)}`, '/"'),
+  status: fc.constant(200),
+  about: fc.record({
+    address: fc.constantFrom(null, '192.0.2.1', '2001:db8::1'),
+    userAgent: fc.constantFrom('', 'program', 'program "1"', `${'x'.repeat(201)}`),
+    token: fc.constantFrom('tok_1', 'tok_2'),
+    trace: fc.constant(null),
+  }),
+})
+
+test('O3 no line has a member of another one', () => {
+  const withoutTimes = (line: string) => line.replace(/"time":\d+/, '').replace(/"ms":[\d.]+/, '')
+  fc.assert(
+    fc.property(fc.array(similar, { maxLength: 20 }), (all) => {
+      const shared = createLines()
+      for (const logged of all) expect(withoutTimes(shared(logged))).toBe(withoutTimes(createLines()(logged)))
+    }),
+  )
 })
