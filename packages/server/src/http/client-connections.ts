@@ -219,8 +219,8 @@ const setSocketTimeout = Socket.prototype.setTimeout
 export const keepAliveTimeoutBuffer = 1_000
 
 /**
- * Node creates a timer before and one after each response, although reads and writes restart the timer that there is. This one keeps it,
- * unless it would end earlier, or later by more than `keepAliveTimeoutBuffer`.
+ * Replaces `socket.setTimeout`. Node calls it at the start of each request but the first, and after each response. Reads and writes restart
+ * the existing timer, so it is kept if it has the requested duration, or up to `keepAliveTimeoutBuffer` more.
  */
 function keepTimer(this: Socket, milliseconds: number, callback?: () => void): Socket {
   const later = (this.timeout ?? 0) - milliseconds
@@ -382,7 +382,7 @@ export function formattedHead(response: ServerResponse): string | null {
 
 /** Marks the head as sent. Node only checks that `_header` is not empty. */
 export function markHeadSent(response: ServerResponse): void {
-  if (!hasHead(response)) return
+  if (!hasHead(response)) throw new UnsupportedNodeError('has responses whose head cannot be marked as sent')
   response._header = 'sent'
   response._headerSent = true
 }

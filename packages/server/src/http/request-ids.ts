@@ -12,21 +12,21 @@ export interface RequestIds {
   readonly headers: Readonly<Record<string, string>> | null
 }
 
-/** Ids for which random bytes are drawn at once: a call for each id costs more than the id. */
-const drawnIds = 256
+/** Bytes of an id. */
+const idLength = 16
 
-const drawn = Buffer.allocUnsafe(16 * drawnIds)
-let digits = ''
-let position = 0
+/** Random bytes for 256 ids: generating them for each id costs more than formatting it. */
+const randomPool = Buffer.allocUnsafe(256 * idLength)
+let poolOffset = randomPool.length
 
 /** 128 random bits in hexadecimal digits. */
 export function newRequestId(): string {
-  if (position === digits.length) {
-    digits = randomFillSync(drawn).toString('hex')
-    position = 0
+  if (poolOffset === randomPool.length) {
+    randomFillSync(randomPool)
+    poolOffset = 0
   }
-  position += 32
-  return digits.slice(position - 32, position)
+  poolOffset += idLength
+  return randomPool.toString('hex', poolOffset - idLength, poolOffset)
 }
 
 /** What clients and proxies use: UUIDs, hexadecimal numbers, ULIDs, and ids with a prefix. The log writes them without escapes. */

@@ -291,13 +291,9 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
         return readPage(bucketId, state, page, now)
       }
       return ({ bucketId, page }) => {
-        try {
-          return inSnapshot(() => read(bucketId, page))
-        } catch (error) {
-          // The error can have ended the transaction, and the next page is read in another one.
-          states.clear()
-          throw error
-        }
+        // After an error that has ended the transaction, each page has its own.
+        if (!db.isTransaction) states.clear()
+        return inSnapshot(() => read(bucketId, page))
       }
     },
 
